@@ -10,7 +10,7 @@ use fhpa::decision::fleet::candidates::Intent;
 use fhpa::decision::fleet::placement::Placement;
 use fhpa::decision::fleet::{Member, Readiness};
 use fhpa::decision::hpa::metric::{Source, Target};
-use fhpa::decision::plan::{Bounds, HpaVersion, Policy};
+use fhpa::decision::plan::{Bounds, HpaVersion, Policy, Request};
 use fhpa::simulation::{Curve, Daily, Disruption, Driver, Fault, Scenario, Site, Timing, Workload, run};
 use jiff::SignedDuration;
 
@@ -42,12 +42,14 @@ fn main() {
     println!("{CLUSTERS} clusters, up to {PODS} pods, {hours} hours, debug = {}", cfg!(debug_assertions));
     for policy in Policy::ALL {
         let scenario = Scenario {
-            total: Bounds { min: 10_000, max: PODS },
+            asked: Request {
+                total: Bounds { min: 10_000, max: PODS },
+                scale_assist: true,
+                delay: SignedDuration::from_secs(60),
+                ..Request::default()
+            },
             intent,
             policy: Some(policy),
-            scaling_to_zero: false,
-            scale_assist: true,
-            delay: SignedDuration::from_secs(60),
             driver: Driver::Controller,
             workload: Workload {
                 metric: (Source::Resource { name: "cpu".into() }, Target::Utilization(80)),

@@ -17,6 +17,7 @@ pub mod memory;
 mod metadata;
 pub mod own;
 pub mod pods;
+pub mod request;
 mod resource_binding;
 mod scalar;
 mod scaler;

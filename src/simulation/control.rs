@@ -11,10 +11,10 @@ use super::scenario::instant;
 use super::{Driver, Scenario, Second};
 use crate::decision::fleet::candidates::{CandidateCluster, candidates};
 use crate::decision::fleet::patience::{Past, Patience};
-use crate::decision::fleet::settings::Settings;
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::{
-    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reach, Request, plan,
+    Action, Basis, Bounds, ClusterState, Hpa, HpaReport, HpaVersion, Memory, Observation, Plan, Policy, Reach,
+    Replicated, Request, Room, Waits, WrittenHpa, plan,
 };
 use crate::decision::split::Replicas;
 pub(super) use centralized::ClusterPods;
@@ -50,15 +50,6 @@ struct Work {
     at: Second,
 }
 
-/// Result of the rules for a cluster.
-#[derive(Clone, Copy, Debug)]
-struct Judged {
-    at: usize,
-    chosen: bool,
-    state: ClusterState,
-    settings: Settings,
-}
-
 /// Number of decisions and writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
@@ -76,7 +67,8 @@ pub(super) struct Control<'a> {
     places: BTreeMap<&'a str, usize>,
     members: Vec<Member<'a>>,
     files: Vec<File>,
-    judged: Vec<Judged>,
+    /// The index of each candidate, and what the rules say of it.
+    judged: Vec<(usize, CandidateCluster<'a>)>,
     policy: Policy,
     /// When a toleration ends.
     rejudge: Option<Timestamp>,
@@ -202,89 +194,70 @@ impl<'a> Control<'a> {
         let found = candidates(&self.scenario.intent, &self.members, &past, &Patience::default(), at);
         self.policy = self.scenario.policy.unwrap_or(found.policy);
         self.rejudge = found.next;
-        let judged = found.clusters.iter().filter_map(|candidate| {
-            let CandidateCluster { name, chosen, state, settings } = *candidate;
-            Some(Judged { at: *self.places.get(name)?, chosen, state, settings })
+        let judged = found.clusters.into_iter().filter_map(|candidate| {
+            let CandidateCluster { name, chosen, state, settings } = candidate;
+            let at = *self.places.get(name)?;
+            let name = &*self.scenario.sites.get(at)?.member.name;
+            Some((at, CandidateCluster { name, chosen, state, settings }))
         });
         self.judged = judged.collect();
-        let away = self.judged.iter().filter(|judged| judged.state == ClusterState::Away);
-        self.away = away.map(|judged| judged.at).collect();
+        let away = self.judged.iter().filter(|(_, candidate)| candidate.state == ClusterState::Away);
+        self.away = away.map(|(at, _)| *at).collect();
     }
 
     fn observe(&mut self, now: Second) -> Request<'a> {
         let scenario = self.scenario;
-        let mut due: Option<Second> = None;
-        let clusters = self.judged.iter().filter_map(|judged| {
-            let (site, file) = (scenario.sites.get(judged.at)?, self.files.get(judged.at)?);
-            let report = &file.report;
-            let ready = if self.answers(judged.at) { report.ready } else { 0 };
-            let (overdue, patience) = self.overdue(file, ready, now);
+        let mut due: Option<Timestamp> = None;
+        let timing = scenario.timing;
+        let waits = Waits {
+            unconfirmed: SignedDuration::from_secs(timing.unconfirmed),
+            unready: SignedDuration::from_secs(timing.unready),
+        };
+        let clusters = self.judged.iter().filter_map(|(at, candidate)| {
+            let (cluster, patience) = self.known(*at, now)?.cluster(candidate, waits, instant(now));
             due = [due, patience].into_iter().flatten().min();
-            Some(Cluster {
-                name: &site.member.name,
-                chosen: judged.chosen,
-                state: judged.state,
-                weight: judged.settings.weight,
-                priority: judged.settings.priority,
-                limits: judged.settings.limits,
-                cap: site.usage.map(|usage| Cluster::cap(report.capacity, usage)),
-                current: report.current,
-                last: None,
-                ready,
-                pending: report.pending,
-                available: Some(report.available),
-                desired: report.desired,
-                load: report.load,
-                reach: Reach { scale: site.writable, own_zero: false },
-                hpa: file.hpa(),
-                version: site.version,
-                entry: file.entry,
-                evicting: file.evicting.is_some_and(|end| end > now),
-                overdue,
-                target: file.target,
-                memory: file.memory,
-            })
+            Some(cluster)
         });
         let clusters = clusters.collect();
-        self.next = due.map(instant);
-        let timing = scenario.timing;
+        self.next = due;
         Request {
-            total: scenario.total,
             policy: self.policy,
-            scaling_to_zero: scenario.scaling_to_zero,
-            scale_assist: scenario.scale_assist,
-            scale_up: scenario.workload.behavior.as_ref().map(|behavior| behavior.up.clone()),
-            scale_down_tolerance: scenario.workload.behavior.as_ref().and_then(|behavior| behavior.down.tolerance),
             basis: self.basis,
             clusters,
             now: instant(now),
-            delay: scenario.delay,
             window: scenario.window(),
             period: (timing.optimize > 0).then(|| SignedDuration::from_secs(timing.optimize)),
             replacement: (timing.replacement > 0).then(|| SignedDuration::from_secs(timing.replacement)),
             idle: self.idle,
             divided: self.divided,
-            ..Request::default()
+            ..scenario.asked.clone()
         }
     }
 
-    fn answers(&self, at: usize) -> bool {
-        self.members.get(at).is_some_and(|member| member.readiness == Readiness::Ready)
-    }
-
-    /// Whether the wait for the cluster has ended, and else when it will.
-    fn overdue(&self, file: &File, ready: Replicas, now: Second) -> (bool, Option<Second>) {
-        let Some(work) = file.work else { return (false, None) };
-        let timing = &self.scenario.timing;
-        let patience = if file.report.arrived < file.number {
-            timing.unconfirmed
-        } else if ready < work.written.unwrap_or_default().min {
-            timing.unready
-        } else {
-            return (false, None);
-        };
-        let due = work.at.saturating_add(patience);
-        if due <= now { (true, None) } else { (false, Some(due)) }
+    /// What stored state and reports say of a cluster.
+    fn known(&self, at: usize, now: Second) -> Option<Observation> {
+        let (site, file) = (self.scenario.sites.get(at)?, self.files.get(at)?);
+        let report = &file.report;
+        let status = HpaReport { current: report.current, desired: report.desired, load: report.load };
+        let written = file.hpa().zip(file.work).map(|(hpa, work)| WrittenHpa {
+            hpa,
+            since: Some(instant(work.at)),
+            report: status,
+        });
+        Some(Observation {
+            answers: self.members.get(at).is_some_and(Member::answers),
+            replicated: report.current.map(|replicas| Replicated { replicas, ready: report.ready }),
+            unschedulable: Some(report.pending),
+            written,
+            version: site.version,
+            reach: Reach { scale: site.writable, own_zero: false },
+            room: Room { available: Some(report.available), whole: Some(report.capacity) },
+            share: site.usage,
+            entry: file.entry,
+            evicting: file.evicting.is_some_and(|end| end > now),
+            target: file.target,
+            memory: file.memory,
+        })
     }
 
     /// Stores the parts of the plan that the next one starts from.

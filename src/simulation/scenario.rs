@@ -9,24 +9,18 @@ use crate::decision::fleet::Member;
 use crate::decision::fleet::candidates::Intent;
 use crate::decision::hpa::behavior::{Behavior, DOWN_WINDOW_SECONDS};
 use crate::decision::hpa::metric::{Source, Target};
-use crate::decision::plan::{Bounds, HpaVersion, Policy, REPLACEMENT, UNCONFIRMED, UNREADY};
+use crate::decision::plan::{HpaVersion, Policy, REPLACEMENT, Request, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
 
 /// A scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario<'a> {
-    /// `spec.minReplicas` and `spec.maxReplicas`.
-    pub total: Bounds,
+    /// What `spec` asks for: no policy and no clusters. A suspended object is simulated as if it were not.
+    pub asked: Request<'static>,
     /// Spec and placement.
     pub intent: Intent<'a>,
     /// The policy, where it differs from that of `intent`.
     pub policy: Option<Policy>,
-    /// `spec.scalingToZero`
-    pub scaling_to_zero: bool,
-    /// `spec.scaleAssist`
-    pub scale_assist: bool,
-    /// `spec.autoscaleMultiClusterDelay`
-    pub delay: SignedDuration,
     /// What moves bounds.
     pub driver: Driver,
     /// Metric of the HPAs and behavior of the pods.

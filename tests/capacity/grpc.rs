@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fhpa::controller::query_cache::{QueryError, Source as _, Times};
+use fhpa::decision::plan::Room;
 use fhpa::estimator::grpc::{Grpc, Settings, TlsFiles};
 use fhpa::estimator::messages::{
     MaxAvailableReplicasRequest, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectReference, Quantity,
     Toleration, UnschedulableReplicasRequest,
 };
 use fhpa::estimator::query::EstimatorQuery;
-use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity as _, Estimators, Requirements, Room, Rooms};
+use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity as _, Estimators, Requirements, Rooms};
 use prost::Message as _;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;

@@ -6,7 +6,7 @@ use fhpa::decision::fleet::candidates::Intent;
 use fhpa::decision::fleet::placement::Placement;
 use fhpa::decision::fleet::{Member, Readiness};
 use fhpa::decision::hpa::metric::{Source, Target};
-use fhpa::decision::plan::{Bounds, HpaVersion, Policy};
+use fhpa::decision::plan::{Bounds, HpaVersion, Policy, Request};
 use fhpa::decision::subject::federated_hpa::{Assignment, ClusterAffinity, ClusterAutoscalingPreference};
 use fhpa::simulation::{Curve, Disruption, Driver, Fault, Growth, Point, Scenario, Second, Site, Timing, Workload};
 use jiff::SignedDuration;
@@ -36,7 +36,13 @@ impl Given {
     pub fn scenario(&self) -> Scenario<'_> {
         let names = self.sites.iter().map(|site| &*site.member.name);
         Scenario {
-            total: self.total,
+            asked: Request {
+                total: self.total,
+                scaling_to_zero: self.zero,
+                scale_assist: self.assist,
+                delay: SignedDuration::from_secs(self.delay),
+                ..Request::default()
+            },
             intent: Intent {
                 assignment: Some(&self.assignment),
                 affinity: None,
@@ -44,9 +50,6 @@ impl Given {
                 observed_group: "",
             },
             policy: Some(self.policy),
-            scaling_to_zero: self.zero,
-            scale_assist: self.assist,
-            delay: SignedDuration::from_secs(self.delay),
             driver: Driver::Controller,
             workload: Workload {
                 metric: (Source::Resource { name: "cpu".into() }, Target::Utilization(80)),

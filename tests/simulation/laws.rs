@@ -91,7 +91,8 @@ proptest! {
 
     #[test]
     fn plain_hpas_are_written_once(given in any_scenario(0)) {
-        let scenario = Scenario { driver: Driver::Once, scale_assist: false, ..given.scenario() };
+        let mut scenario = Scenario { driver: Driver::Once, ..given.scenario() };
+        scenario.asked.scale_assist = false;
         let figures = run(&scenario, |_| ());
         prop_assert!(figures.last_write == Some(0) && figures.reassignments == 0, "{figures:?}");
     }
@@ -158,7 +159,7 @@ proptest! {
         let first = scenario.sites[0].capacity;
         scenario.sites.iter_mut().for_each(|site| site.capacity = first);
         let fits = u64::from(first) * scenario.sites.len() as u64;
-        scenario.total.max = u32::try_from(fits).unwrap() + 10;
+        scenario.asked.total.max = u32::try_from(fits).unwrap() + 10;
         scenario.load.points.clear();
         scenario.load.daily = Some(Daily { low: fits * 50, high: fits * 600, peak });
         if given.policy.name() == "Aggregated" {

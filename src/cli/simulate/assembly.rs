@@ -2,20 +2,17 @@
 
 use std::borrow::Cow;
 
-use jiff::SignedDuration;
-
 use super::SimulateError;
 use super::document::{Cluster, Document, Fault, FaultKind};
 use super::given::SimulationInput;
 use crate::api::FederatedHPA;
-use crate::convert::{fleet, scaling};
+use crate::convert::{fleet, request, scaling};
 use crate::decision::defaults::Mode;
 use crate::decision::fleet::candidates::Intent;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::settings;
 use crate::decision::fleet::{Member, Readiness};
-use crate::decision::plan::{Bounds, Policy};
-use crate::decision::split::Replicas;
+use crate::decision::plan::{Policy, Request};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::simulation::{self, Disruption, Driver, Scenario, Site, Workload};
 
@@ -46,7 +43,6 @@ impl<'a> Words<'a> {
 /// The scenario.
 pub(super) fn scenario<'a>(subject: &'a SimulationInput, words: &'a Words<'a>) -> Result<Scenario<'a>, SimulateError> {
     let SimulationInput { hpa, mode, document, .. } = subject;
-    let spec = &hpa.spec;
     let intent = Intent {
         assignment: words.assignment.as_ref(),
         affinity: words.affinity.as_ref(),
@@ -54,15 +50,9 @@ pub(super) fn scenario<'a>(subject: &'a SimulationInput, words: &'a Words<'a>) -
         observed_group: "",
     };
     Ok(Scenario {
-        total: Bounds {
-            min: natural(spec.min_replicas.unwrap_or(crate::decision::defaults::MIN_REPLICAS)),
-            max: natural(spec.max_replicas),
-        },
+        asked: Request { suspended: false, ..request::asked(&hpa.spec) },
         intent,
         policy: None,
-        scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
-        scale_assist: spec.scale_assist.unwrap_or(true),
-        delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
         driver: if *mode == Mode::Centralized { Driver::Centralized } else { Driver::Controller },
         workload: workload(hpa, document)?,
         sites: document.clusters.iter().map(|cluster| site(hpa, cluster)).collect(),
@@ -120,8 +110,4 @@ fn fault(document: &Document, fault: &Fault) -> Option<simulation::Fault> {
         FaultKind::ReportsLate => Disruption::Late(at, fault.by),
     };
     Some(simulation::Fault { from: fault.from, to: fault.to, trouble })
-}
-
-fn natural(number: i32) -> Replicas {
-    Replicas::try_from(number).unwrap_or_default()
 }

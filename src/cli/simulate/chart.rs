@@ -295,7 +295,8 @@ impl Sheet<'_> {
         let most = |sample: &Sample| {
             sample.rows.iter().filter_map(|row| row.bounds).map(|bounds| u64::from(bounds.max)).sum::<u64>()
         };
-        let top = self.record.samples.iter().map(most).max().unwrap_or_default().max(self.scenario.total.max.into());
+        let top =
+            self.record.samples.iter().map(most).max().unwrap_or_default().max(self.scenario.asked.total.max.into());
         let height = real(top.max(1)) * 1.1;
         let centralized = self.scenario.driver == Driver::Centralized;
         let what = if centralized { "replicas" } else { "maxReplicas" };
@@ -310,7 +311,7 @@ impl Sheet<'_> {
         let asked = |sample: &Sample| sample.replicas.map_or_else(|| most(sample), u64::from);
         let sum = self.line(|sample| real(asked(sample)));
         chart.draw_series(LineSeries::new(sum, INK.stroke_width(2))).map_err(message_of)?;
-        let budget = real(self.scenario.total.max.into());
+        let budget = real(self.scenario.asked.total.max.into());
         chart.draw_series([PathElement::new([(0.0, budget), (self.end(), budget)], UNSERVED)]).map_err(message_of)?;
         let text = if centralized {
             "black: replicas of the workload; red: spec.maxReplicas"

@@ -8,7 +8,7 @@ use super::super::terminal::{BOLD, PLAIN, aligned};
 use super::Outcome;
 use super::export::{self, decimal};
 use super::table::{hours, percent, replicas, whole};
-use crate::decision::plan::Policy;
+use crate::decision::plan::{Policy, Request};
 use crate::simulation::{Driver, Scenario, Second};
 
 /// A run and its name.
@@ -24,7 +24,7 @@ pub(super) fn runs(scenario: &Scenario<'_>, own: Policy, sample: Second) -> Vec<
         let changed = Scenario {
             policy: Some(policy),
             driver,
-            scale_assist: scenario.scale_assist && assist,
+            asked: Request { scale_assist: scenario.asked.scale_assist && assist, ..scenario.asked.clone() },
             ..scenario.clone()
         };
         Run { name, outcome: Outcome::of(&changed, sample) }

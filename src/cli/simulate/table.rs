@@ -13,7 +13,7 @@ const COLUMNS: usize = 8;
 
 /// Head, samples, figures.
 pub(super) fn render(title: &str, policy: Policy, scenario: &Scenario<'_>, outcome: &Outcome) -> String {
-    let total = scenario.total;
+    let total = scenario.asked.total;
     let clusters = scenario.sites.len();
     let plural = if clusters == 1 { "" } else { "s" };
     let mut out = format!(

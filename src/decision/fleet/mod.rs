@@ -37,8 +37,16 @@ pub struct Member<'a> {
     pub readiness: Readiness,
     /// Since when that condition says what it says.
     pub since: Option<Timestamp>,
-    /// Time of the last transition of that condition.
+    /// Whether it is being unjoined.
     pub deleting: bool,
+}
+
+impl Member<'_> {
+    /// Whether it answers.
+    #[must_use]
+    pub fn answers(&self) -> bool {
+        self.readiness == Readiness::Ready && !self.deleting
+    }
 }
 
 /// Condition `Ready` of a cluster.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 
-use super::{Control, Judged};
+use super::Control;
 use crate::decision::division::{Candidate, divide};
 use crate::decision::fleet::Readiness;
+use crate::decision::fleet::candidates::CandidateCluster;
 use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Controls, Gathered, Readings, compute};
 use crate::decision::hpa::decide::History;
 use crate::decision::hpa::limits::Range;
@@ -50,7 +51,7 @@ pub(super) struct Computed {
 impl Computed {
     pub(super) fn new(scenario: &Scenario<'_>) -> Self {
         let whole = |replicas: Replicas| i32::try_from(replicas).unwrap_or(i32::MAX);
-        let range = Range { min: whole(scenario.total.min), max: whole(scenario.total.max) };
+        let range = Range { min: whole(scenario.asked.total.min), max: whole(scenario.asked.total.max) };
         let policy = policy(scenario, range);
         let controls = Controls { policy, tolerance: tolerance(scenario), startup: Startup::default() };
         let mut requests = Requests::default();
@@ -58,7 +59,7 @@ impl Computed {
         let given = scenario.sites.iter().filter_map(|site| site.replicas);
         let duplicated = division(scenario) == Policy::Duplicated;
         let there = if duplicated { given.max().unwrap_or_default() } else { given.fold(0, Replicas::saturating_add) };
-        let replicas = whole(if there == 0 { scenario.total.min.max(1) } else { there });
+        let replicas = whole(if there == 0 { scenario.asked.total.min.max(1) } else { there });
         Self { controls, history: History::default(), requests: Arc::new(requests), replicas, due: 0 }
     }
 
@@ -161,12 +162,12 @@ impl Control<'_> {
     /// where too few replicas fit.
     fn divide_over(&mut self, replicas: i32) -> Vec<(usize, Command)> {
         let policy = division(self.scenario);
-        let usable = |judged: &&Judged| {
-            let held = self.files.get(judged.at).is_some_and(|file| file.entry.is_some());
-            judged.chosen && (judged.state == ClusterState::Serving || held && judged.state == ClusterState::Silent)
+        let usable = |(at, cluster): &&(usize, CandidateCluster<'_>)| {
+            let held = self.files.get(*at).is_some_and(|file| file.entry.is_some());
+            cluster.chosen && (cluster.state == ClusterState::Serving || held && cluster.state == ClusterState::Silent)
         };
-        let judged: Vec<&Judged> = self.judged.iter().filter(usable).collect();
-        let open: BTreeSet<usize> = judged.iter().map(|judged| judged.at).collect();
+        let usable: Vec<&(usize, CandidateCluster<'_>)> = self.judged.iter().filter(usable).collect();
+        let open: BTreeSet<usize> = usable.iter().map(|(at, _)| *at).collect();
         let whole = |replicas: Replicas| i32::try_from(replicas).unwrap_or(i32::MAX);
         let entries = || self.files.iter().enumerate().filter_map(|(at, file)| Some((at, whole(file.entry?))));
         let fits = entries().all(|(at, _)| open.contains(&at))
@@ -177,11 +178,11 @@ impl Control<'_> {
         if fits || open.is_empty() {
             return Vec::new();
         }
-        let candidates = judged.iter().filter_map(|judged| {
-            let (site, file) = (self.scenario.sites.get(judged.at)?, self.files.get(judged.at)?);
-            let serves = judged.state == ClusterState::Serving;
+        let candidates = usable.iter().filter_map(|(at, cluster)| {
+            let (site, file) = (self.scenario.sites.get(*at)?, self.files.get(*at)?);
+            let serves = cluster.state == ClusterState::Serving;
             let weight = match policy {
-                Policy::StaticWeighted => i64::try_from(judged.settings.weight).unwrap_or(i64::MAX),
+                Policy::StaticWeighted => i64::try_from(cluster.settings.weight).unwrap_or(i64::MAX),
                 _ if serves => i64::from(file.report.available),
                 _ => 0,
             };

@@ -19,7 +19,6 @@ use crate::decision::plan::Policy;
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
-use crate::reconcile::federated_hpa::observe::answers;
 
 /// How long to wait for pods that were never listed.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -214,7 +213,7 @@ fn unreadable<'a>() -> ClusterMetric<'a> {
 
 fn assigned<'a>(view: &View, name: &'a str, number: i32) -> Assigned<'a> {
     let member: Option<&Member<'static>> = view.fleet.get(name).map(|(member, _)| member);
-    Assigned { name, replicas: replicas(number), ready: member.is_some_and(answers) }
+    Assigned { name, replicas: replicas(number), ready: member.is_some_and(|member| member.answers()) }
 }
 
 /// Under `Duplicated` each cluster runs all requested replicas of the workload.

@@ -12,21 +12,13 @@ use crate::api::replica_requirements::ReplicaRequirements;
 use crate::controller::query_cache::QueryCache;
 use crate::convert;
 use crate::decision::capacity::{Answer, Demand, Summary, smallest};
+use crate::decision::plan::Room;
 use crate::decision::split::Replicas;
 use crate::estimator::messages::ObjectReference;
 use crate::estimator::query::EstimatorQuery;
 
 /// Cached results of karmada-scheduler-estimators.
 pub type Estimators = QueryCache<EstimatorQuery, i32>;
-
-/// Free capacity for a workload in a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
-    /// Further replicas that would fit; `None` while unknown.
-    pub available: Option<Replicas>,
-    /// Replicas that would fit into the empty cluster; `None` while unknown.
-    pub whole: Option<Replicas>,
-}
 
 /// Source of the free capacity of clusters.
 pub trait Capacity: Send + Sync + 'static {

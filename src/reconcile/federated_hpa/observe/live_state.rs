@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 
-use super::capacity::{Capacity, Requirements, Room, Unknown};
+use super::capacity::{Capacity, Requirements, Unknown};
 use super::failover;
 use super::members::{MemberQuery, Members, TIMES};
 use crate::api::Cluster;
 use crate::controller::key::Key;
+use crate::decision::plan::Room;
 use crate::decision::split::Replicas;
 use crate::estimator::messages::ObjectReference;
 use crate::reconcile::federated_hpa::cache::Cache;

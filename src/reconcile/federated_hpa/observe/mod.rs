@@ -9,12 +9,12 @@ mod known;
 pub mod live_state;
 pub mod members;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use known::Known;
 
 use super::cache::View;
 use super::cache::entry::{Binding, MemberHpa};
-use super::observe::capacity::{Requirements, Room};
+use super::observe::capacity::Requirements;
 use super::observe::live_state::{LiveState, can_be_asked};
 use super::write_id;
 use crate::api::federated_hpa::FederatedHPASpec;
@@ -22,17 +22,14 @@ use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
-use crate::decision::defaults::MIN_REPLICAS;
 use crate::decision::fleet::candidates::{CandidateCluster, Candidates, Intent, candidates};
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
-use crate::decision::fleet::{Member, Readiness};
-use crate::decision::hpa::behavior::DOWN_WINDOW_SECONDS;
 use crate::decision::hpa::metric::is_outer;
 use crate::decision::plan::{
-    Bounds, Cause, Cluster, ClusterState, Memory, Plan, Purge, Reach, Request, UNCONFIRMED, UNREADY,
+    Cluster, ClusterState, HpaReport, Memory, Observation, Plan, Purge, Reach, Replicated, Request, Room, Waits,
+    WrittenHpa,
 };
-use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::estimator::messages::ObjectReference;
 
@@ -130,18 +127,6 @@ impl<'a> Observed<'a> {
             self.uncapped.push(name);
         }
     }
-
-    /// Unschedulable pods are part of the replicas that are not ready; the others may just be starting.
-    fn count_pending(&mut self, cluster: &mut Cluster<'a>, live: &LiveState, workload: &ObjectReference) {
-        let unready = cluster.current.unwrap_or_default().saturating_sub(cluster.ready);
-        if unready > 0 {
-            self.unready.push(cluster.name);
-            let pends = cluster.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
-            // Until a source responds, the previous state applies: a new leader has not queried yet.
-            let before = if pends { unready } else { 0 };
-            cluster.pending = live.unschedulable(cluster.name, workload).unwrap_or(before).min(unready);
-        }
-    }
 }
 
 /// Observes at `now`.
@@ -183,19 +168,22 @@ pub fn observe<'a>(
     };
     let workload = workload(binding);
     let look = |candidate: &CandidateCluster<'a>| {
-        let known = view.place(candidate.name);
-        let room = known.map(|place| live.room(place, &observed.requirements, most)).unwrap_or_default();
+        let name = candidate.name;
+        let place = view.place(name);
+        let room = place.map(|place| live.room(place, &observed.requirements, most)).unwrap_or_default();
         if candidate.chosen {
-            observed.note_unknown(view, candidate.name, room, policy.goes_by_room());
+            observed.note_unknown(view, name, room, policy.goes_by_room());
         }
-        let (mut cluster, due) = cluster(view, &by_name, candidate, room, now);
+        let own_zero =
+            view.member_hpa(name).is_some_and(|member_hpa| scales_to_zero(member_hpa)) && has_outer_metric(spec);
+        let reach = Reach { scale: place.is_none_or(|place| can_be_asked(&place.object)), own_zero };
+        let mut known = Observation { room, reach, ..observation(view, &by_name, name, now) };
+        if known.unready() > 0 {
+            observed.unready.push(name);
+            known.unschedulable = live.unschedulable(name, &workload);
+        }
+        let (cluster, due) = known.cluster(candidate, Waits::default(), now);
         observed.next = [observed.next, due].into_iter().flatten().min();
-        if !is_silent(view, candidate.name) {
-            observed.count_pending(&mut cluster, live, &workload);
-        }
-        let own_zero = view.member_hpa(candidate.name).is_some_and(|member_hpa| scales_to_zero(member_hpa))
-            && has_outer_metric(spec);
-        cluster.reach = Reach { scale: known.is_none_or(|place| can_be_asked(&place.object)), own_zero };
         cluster
     };
     let clusters = clusters.iter().map(look).collect();
@@ -205,75 +193,49 @@ pub fn observe<'a>(
 
 /// What the object and its status say; the policy and the clusters follow.
 fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Request<'static> {
-    let spec = &view.federated_hpa.object.spec;
     let status = view.federated_hpa.object.status.as_ref();
-    let behavior = spec.behavior.as_ref().map(convert::scaling::behavior);
     Request {
-        total: Bounds { min: replicas(spec.min_replicas.unwrap_or(MIN_REPLICAS)), max: replicas(spec.max_replicas) },
-        suspended: view.federated_hpa.suspended(),
-        scaling_to_zero: spec.scaling_to_zero.unwrap_or_default(),
-        scale_assist: spec.scale_assist.unwrap_or(true),
-        scale_up: behavior.as_ref().map(|behavior| behavior.up.clone()),
-        scale_down_tolerance: behavior.and_then(|behavior| behavior.down.tolerance),
         rescheduled: binding.object.spec.reschedule_triggered_at.as_ref().map(|time| time.0),
         basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
         purge: purge(binding),
         // Whole seconds, because derived times are stored so.
         now: stored(now).map_or(now, |time| time.0),
-        delay: SignedDuration::from_secs(spec.autoscale_multi_cluster_delay.unwrap_or_default().into()),
-        window: window(spec),
         period: live.period,
         replacement: live.failover.replacement,
         idle: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
         divided: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
-        ..Request::default()
+        ..convert::request::asked(&view.federated_hpa.object.spec)
     }
 }
 
-/// One cluster, and when the wait for it ends.
-fn cluster<'a>(
-    view: &View,
-    known: &Known<'_>,
-    candidate: &CandidateCluster<'a>,
-    room: Room,
-    now: Timestamp,
-) -> (Cluster<'a>, Option<Timestamp>) {
-    let CandidateCluster { name, chosen, state, settings } = *candidate;
+/// What the objects of the control plane say of a cluster.
+fn observation(view: &View, known: &Known<'_>, name: &str, now: Timestamp) -> Observation {
     let place = view.fleet.get(name);
-    let reported = known.reported.get(name).copied();
-    let answers = place.is_some_and(|(member, _)| answers(member));
-    let ready = reported.filter(|_| answers).map_or(0, |status| replicas(status.ready_replicas));
-    let member_hpa = view.member_hpa(name);
-    let hpa = member_hpa.map(|member_hpa| member_hpa.hpa);
-    let answering = member_hpa.filter(|_| answers);
     let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
-    let memory = Memory { evicted: known.evicted.get(name).copied(), ..memory };
-    let (overdue, due) = overdue(member_hpa.map(|member_hpa| &**member_hpa), ready, now);
-    let cluster = Cluster {
-        name,
-        chosen,
-        state,
-        weight: settings.weight,
-        priority: settings.priority,
-        limits: settings.limits,
-        cap: cap(view, name, room),
-        current: reported.map(|status| replicas(status.replicas)),
-        last: member_hpa.and_then(|member_hpa| member_hpa.status.current_replicas).map(replicas),
-        ready,
-        pending: 0,
-        available: room.available,
-        desired: answering.and_then(|member_hpa| member_hpa.desired()),
-        load: answering.and_then(|member_hpa| member_hpa.load(now)),
-        reach: Reach::default(),
-        hpa,
+    let written = |member_hpa: &MemberHpa| WrittenHpa {
+        hpa: member_hpa.hpa,
+        since: write_id::time(&member_hpa.token),
+        report: HpaReport {
+            current: member_hpa.status.current_replicas.map(replicas),
+            desired: member_hpa.desired(),
+            load: member_hpa.load(now),
+        },
+    };
+    Observation {
+        answers: place.is_some_and(|(member, _)| member.answers()),
+        replicated: known
+            .reported
+            .get(name)
+            .map(|status| Replicated { replicas: replicas(status.replicas), ready: replicas(status.ready_replicas) }),
+        written: view.member_hpa(name).map(|member_hpa| written(member_hpa)),
         version: place.map(|(_, version)| version).unwrap_or_default(),
+        share: share(view, name),
         entry: known.entries.get(name).copied(),
         evicting: known.leaving.contains(name),
-        overdue,
         target,
-        memory,
-    };
-    (cluster, due)
+        memory: Memory { evicted: known.evicted.get(name).copied(), ..memory },
+        ..Observation::default()
+    }
 }
 
 /// Whether the HPA scales to zero and from zero by itself. Its controller reports a condition about that where it does
@@ -284,13 +246,6 @@ fn scales_to_zero(member_hpa: &MemberHpa) -> bool {
 
 fn has_outer_metric(spec: &FederatedHPASpec) -> bool {
     spec.metrics.iter().flatten().any(|metric| is_outer(&metric.type_))
-}
-
-/// The stabilization window of scaling down.
-fn window(spec: &FederatedHPASpec) -> SignedDuration {
-    let rules = spec.behavior.as_ref().and_then(|behavior| behavior.scale_down.as_ref());
-    let seconds = rules.and_then(|rules| rules.stabilization_window_seconds).unwrap_or(DOWN_WINDOW_SECONDS);
-    SignedDuration::from_secs(seconds.into())
 }
 
 /// The workload of a binding.
@@ -323,21 +278,10 @@ fn purge(binding: &Binding) -> Purge {
     }
 }
 
-/// Whether the cluster answers. The last status of a failed one stays, and never counts as ready.
-#[must_use]
-pub fn answers(member: &Member<'_>) -> bool {
-    member.readiness == Readiness::Ready && !member.deleting
-}
-
 /// Whether a cluster that takes part does not answer.
 #[must_use]
 pub fn is_silent(view: &View, cluster: &str) -> bool {
-    !view.fleet.get(cluster).is_some_and(|(member, _)| answers(member))
-}
-
-fn cap(view: &View, name: &str, room: Room) -> Option<Replicas> {
-    let share = share(view, name)?;
-    Some(Cluster::cap(room.whole?, share))
+    !view.fleet.get(cluster).is_some_and(|(member, _)| member.answers())
 }
 
 /// The share of a cluster that the workload may use.
@@ -351,19 +295,4 @@ fn unknown_clusters(view: &View) -> Vec<&str> {
     let preferences = view.federated_hpa.object.spec.cluster_hpa_preference.iter().flatten();
     let names = preferences.map(|preference| preference.cluster_name.as_str());
     names.filter(|name| view.fleet.get(name).is_none()).collect()
-}
-
-/// Whether the wait for the cluster has ended, and else when it will.
-fn overdue(member_hpa: Option<&MemberHpa>, ready: Replicas, now: Timestamp) -> (bool, Option<Timestamp>) {
-    let Some(member_hpa) = member_hpa else { return (false, None) };
-    let Some(written) = write_id::time(&member_hpa.token) else { return (false, None) };
-    let patience = if !member_hpa.hpa.confirmed {
-        UNCONFIRMED
-    } else if ready < member_hpa.hpa.written.unwrap_or_default().min {
-        UNREADY
-    } else {
-        return (false, None);
-    };
-    let due = written.checked_add(patience).unwrap_or(Timestamp::MAX);
-    if due <= now { (true, None) } else { (false, Some(due)) }
 }

@@ -1,0 +1,254 @@
+//! What is known of a cluster -> input of the plan: one rule for the controller and for simulation. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY};
+use crate::decision::fleet::candidates::CandidateCluster;
+use crate::decision::load::Load;
+use crate::decision::split::Replicas;
+
+/// Free capacity for a workload in a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Further replicas that would fit; `None` while unknown.
+    pub available: Option<Replicas>,
+    /// Replicas that would fit into the empty cluster; `None` while unknown.
+    pub whole: Option<Replicas>,
+}
+
+/// Replicas of the workload in a cluster, as last reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replicated {
+    /// All of them.
+    pub replicas: Replicas,
+    /// Those that are ready.
+    pub ready: Replicas,
+}
+
+/// Status of the HPA that fhpa wrote, as last reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HpaReport {
+    /// `currentReplicas`
+    pub current: Option<Replicas>,
+    /// `desiredReplicas`; counts once the write is confirmed.
+    pub desired: Option<Replicas>,
+    /// The load that it measures; counts once the write is confirmed.
+    pub load: Option<Load>,
+}
+
+/// The HPA that fhpa wrote.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WrittenHpa {
+    /// Its bounds, and whether they are confirmed.
+    pub hpa: Hpa,
+    /// When it was last written; `None` where that is not known.
+    pub since: Option<Timestamp>,
+    /// Its status.
+    pub report: HpaReport,
+}
+
+/// The longest waits for a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// Until it confirms a write.
+    pub unconfirmed: SignedDuration,
+    /// Until its replicas are ready.
+    pub unready: SignedDuration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { unconfirmed: UNCONFIRMED, unready: UNREADY }
+    }
+}
+
+/// All that is known of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Whether it answers. The last status of one that does not stays, and never counts as ready.
+    pub answers: bool,
+    /// `None` until reported.
+    pub replicated: Option<Replicated>,
+    /// Unschedulable replicas; `None` while unknown.
+    pub unschedulable: Option<Replicas>,
+    /// `None` when there is certainly none.
+    pub written: Option<WrittenHpa>,
+    /// The API version that its HPA needs.
+    pub version: HpaVersion,
+    /// How its replicas can be written.
+    pub reach: Reach,
+    /// Its free capacity.
+    pub room: Room,
+    /// `maxResourceUsage` of `clusterHPAPreference`.
+    pub share: Option<f64>,
+    /// Its replicas in the binding, where it has an entry.
+    pub entry: Option<Replicas>,
+    /// Whether the binding has an eviction task for it.
+    pub evicting: bool,
+    /// The target of the previous plan.
+    pub target: Option<Bounds>,
+    /// State kept by the previous plan.
+    pub memory: Memory,
+}
+
+impl Observation {
+    /// The cluster at `now`, and when the wait for it ends.
+    #[must_use]
+    pub fn cluster<'a>(
+        &self,
+        candidate: &CandidateCluster<'a>,
+        waits: Waits,
+        now: Timestamp,
+    ) -> (Cluster<'a>, Option<Timestamp>) {
+        let CandidateCluster { name, chosen, state, settings } = *candidate;
+        let report = self.written.map(|written| written.report).unwrap_or_default();
+        let confirmed = self.written.is_some_and(|written| written.hpa.confirmed);
+        let heard = Some(report).filter(|_| self.answers && confirmed).unwrap_or_default();
+        let ready = self.ready();
+        let (overdue, due) = self.overdue(ready, waits, now);
+        let cluster = Cluster {
+            name,
+            chosen,
+            state,
+            weight: settings.weight,
+            priority: settings.priority,
+            limits: settings.limits,
+            cap: self.share.and_then(|share| Some(Cluster::cap(self.room.whole?, share))),
+            current: self.replicated.map(|replicated| replicated.replicas),
+            last: report.current,
+            ready,
+            pending: self.pending(),
+            available: self.room.available,
+            desired: heard.desired,
+            load: heard.load,
+            reach: self.reach,
+            hpa: self.written.map(|written| written.hpa),
+            version: self.version,
+            entry: self.entry,
+            evicting: self.evicting,
+            overdue,
+            target: self.target,
+            memory: self.memory,
+        };
+        (cluster, due)
+    }
+
+    /// Replicas that are not ready in a cluster that answers: unschedulable ones are part of them, the others may just
+    /// be starting.
+    #[must_use]
+    pub fn unready(&self) -> Replicas {
+        let replicated = self.replicated.filter(|_| self.answers).unwrap_or_default();
+        replicated.replicas.saturating_sub(replicated.ready)
+    }
+
+    fn ready(&self) -> Replicas {
+        self.replicated.filter(|_| self.answers).map_or(0, |replicated| replicated.ready)
+    }
+
+    fn pending(&self) -> Replicas {
+        let unready = self.unready();
+        let pends = self.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
+        // Until a source responds, the previous state applies: a new leader has not queried yet.
+        let before = if pends { unready } else { 0 };
+        self.unschedulable.unwrap_or(before).min(unready)
+    }
+
+    /// Whether the wait for the cluster has ended, and else when it will.
+    fn overdue(&self, ready: Replicas, waits: Waits, now: Timestamp) -> (bool, Option<Timestamp>) {
+        let Some(WrittenHpa { hpa, since: Some(since), .. }) = self.written else { return (false, None) };
+        let patience = if !hpa.confirmed {
+            waits.unconfirmed
+        } else if ready < hpa.written.unwrap_or_default().min {
+            waits.unready
+        } else {
+            return (false, None);
+        };
+        let due = since.checked_add(patience).unwrap_or(Timestamp::MAX);
+        if due <= now { (true, None) } else { (false, Some(due)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::{HpaReport, Observation, Replicas, Replicated, Room, Waits, WrittenHpa};
+    use crate::decision::fleet::candidates::CandidateCluster;
+    use crate::decision::fleet::settings::Settings;
+    use crate::decision::plan::{Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Stuck};
+
+    const NOW: Timestamp = Timestamp::constant(10_000, 0);
+
+    fn written(confirmed: bool, since: i64) -> WrittenHpa {
+        let bounds = Bounds { min: 3, max: 9 };
+        WrittenHpa {
+            hpa: Hpa { written: Some(bounds), version: HpaVersion::V2, confirmed, outstanding: 9, held: false },
+            since: Some(Timestamp::constant(since, 0)),
+            report: HpaReport { current: Some(5), desired: Some(6), load: None },
+        }
+    }
+
+    fn known() -> Observation {
+        Observation {
+            answers: true,
+            replicated: Some(Replicated { replicas: 5, ready: 2 }),
+            written: Some(written(true, 9_990)),
+            ..Observation::default()
+        }
+    }
+
+    fn seen(known: &Observation) -> (Cluster<'static>, Option<Timestamp>) {
+        let settings = Settings::default();
+        let candidate = CandidateCluster { name: "m1", chosen: true, state: ClusterState::Serving, settings };
+        known.cluster(&candidate, Waits::default(), NOW)
+    }
+
+    #[test]
+    fn a_silent_cluster_has_nothing_ready_and_wants_nothing() {
+        let (cluster, _) = seen(&known());
+        assert_eq!((cluster.ready, cluster.desired, cluster.last), (2, Some(6), Some(5)));
+        let (cluster, _) = seen(&Observation { answers: false, unschedulable: Some(3), ..known() });
+        assert_eq!((cluster.ready, cluster.desired, cluster.last, cluster.pending), (0, None, Some(5), 0));
+        assert_eq!(cluster.current, Some(5), "its replicas may still run");
+    }
+
+    #[test]
+    fn what_an_hpa_wants_counts_once_its_bounds_are_confirmed() {
+        let (cluster, _) = seen(&Observation { written: Some(written(false, 9_990)), ..known() });
+        assert_eq!((cluster.desired, cluster.last), (None, Some(5)));
+    }
+
+    #[test]
+    fn unschedulable_replicas_are_among_those_that_are_not_ready() {
+        let pending = |unschedulable, stuck: bool| {
+            let stuck = stuck.then_some(Stuck { since: NOW, cause: Cause::Pending });
+            let memory = Memory { stuck, ..Memory::default() };
+            seen(&Observation { unschedulable, memory, ..known() }).0.pending
+        };
+        assert_eq!([Some(1), Some(8), None].map(|unschedulable| pending(unschedulable, false)), [1, 3, 0]);
+        assert_eq!(pending(None, true), 3, "until a source responds, the previous state applies");
+    }
+
+    #[test]
+    fn the_wait_is_for_the_confirmation_and_then_for_ready_replicas() {
+        let wait = |confirmed, since, ready| {
+            let replicated = Some(Replicated { replicas: 5, ready });
+            let (cluster, due) = seen(&Observation { replicated, written: Some(written(confirmed, since)), ..known() });
+            (cluster.overdue, due.map(Timestamp::as_second))
+        };
+        assert_eq!(wait(false, 9_990, 5), (false, Some(10_050)));
+        assert_eq!(wait(false, 9_940, 5), (true, None));
+        assert_eq!(wait(true, 9_940, 2), (false, Some(10_540)));
+        assert_eq!(wait(true, 9_940, 3), (false, None));
+    }
+
+    #[test]
+    fn a_share_needs_the_size_of_the_cluster() {
+        let cap = |whole: Option<Replicas>| {
+            let room = Room { available: Some(4), whole };
+            let (cluster, _) = seen(&Observation { room, share: Some(0.25), ..known() });
+            (cluster.cap, cluster.available)
+        };
+        assert_eq!([Some(10), None].map(cap), [(Some(2), Some(4)), (None, Some(4))]);
+    }
+}
