@@ -121,6 +121,27 @@ fn what_a_leaving_cluster_adds_before_its_lower_max_arrives_is_replaced_first_to
 }
 
 #[test]
+fn what_the_hpa_of_a_receiver_adds_by_what_it_measures_replaces_nothing() {
+    for first in ["scaled", "asked"] {
+        let mut world = running(20, &[("a", 1), ("b", 2), ("c", 2)]);
+        leave(&mut world, "a");
+        world.reconcile(usize::MAX);
+        if first == "asked" {
+            world.calm();
+        }
+        // Each replica does what its target says.
+        for name in ["b", "c"] {
+            world.scale(name, Some(7));
+        }
+        world.work = Some(1500);
+        world.reconcile(usize::MAX);
+        assert!(world.members["a"].entry.is_some(), "{first} first: one of 15 has nobody who does its work");
+        assert_eq!(least_ready(&mut world, &mut Random(7), 600), 15, "{first} first");
+        assert_eq!((world.members["a"].entry, world.members["a"].replicas), (None, None), "it went");
+    }
+}
+
+#[test]
 fn without_headroom_a_quarter_goes_at_a_time() {
     let mut world = running(15, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");

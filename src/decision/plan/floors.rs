@@ -22,6 +22,35 @@ pub(super) fn forget(lost: &[Option<Lost>], assignees: &mut [Assignee<'_, '_>]) 
     }
 }
 
+/// Whether what it was asked to run is in effect as its min, or has been waited for long enough. Before, replicas that
+/// its HPA adds by itself look like those that were asked for.
+pub(super) fn is_in_effect(assignee: &Assignee<'_, '_>) -> bool {
+    let cluster = assignee.participant.cluster;
+    let least = assignee.target.memory.floor().min(assignee.target.bounds.max);
+    let written = || cluster.hpa.filter(|hpa| hpa.confirmed)?.written;
+    least == 0 || cluster.overdue || written().is_some_and(|written| written.min >= least)
+}
+
+/// Ends the floors of clusters whose HPAs want more by what they measure: the load of clusters that leave, which run
+/// `leaving` replicas that others were asked for, comes on top of that. Returns how many replicas of each must be asked
+/// for once more.
+pub(super) fn outgrown(leaving: Replicas, assignees: &mut [Assignee<'_, '_>]) -> Vec<Replicas> {
+    let mut rest = leaving;
+    let again = |assignee: &mut Assignee<'_, '_>| {
+        let wanted = wants(assignee);
+        let floor = assignee.target.memory.floor.take_if(|floor| rest > 0 && wanted > floor.replicas);
+        let again = floor.map_or(0, |floor| floor.replicas.min(rest));
+        rest = rest.saturating_sub(again);
+        again
+    };
+    assignees.iter_mut().map(again).collect()
+}
+
+/// Replicas that its HPA wants, as far as that is known.
+pub(super) fn wants(assignee: &Assignee<'_, '_>) -> Replicas {
+    assignee.participant.cluster.desired.filter(|_| assignee.answers()).unwrap_or_default()
+}
+
 /// Floors end when the HPAs have had time to observe the moved load; `going` is whether load still has to move. Returns
 /// the replicas of each that no longer fit below its max, which run nowhere.
 pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], going: bool) -> Vec<Replicas> {

@@ -51,13 +51,13 @@ pub(super) fn replace(
     let mut going = Going::of(request, clusters, assignees);
     floors::forget(&going.lost, assignees);
     if request.policy.divides() {
+        let again = floors::outgrown(going.replaced(), assignees);
+        going.ask_again(&again);
         remember_others(assignees);
         // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
         let evicting = clusters.iter().any(|cluster| cluster.evicting && cluster.state != ClusterState::Away);
         let cut = floors::keep(request, assignees, going.any() || evicting);
-        for (back, cut) in going.back.iter_mut().zip(cut) {
-            *back = back.saturating_add(cut);
-        }
+        going.ask_again(&cut);
         going.ask(request, assignees);
     } else {
         for assignee in assignees.iter_mut() {
@@ -116,6 +116,21 @@ impl<'c, 'a> Going<'c, 'a> {
             if let Some(lost) = lost {
                 lost.due = lost.due.saturating_sub(less);
             }
+        }
+    }
+
+    /// Replicas that leaving clusters still run and others were asked for.
+    fn replaced(&self) -> Replicas {
+        let pairs = self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| still_runs(cluster));
+        sum(pairs.filter_map(|(cluster, lost)| {
+            let Lost { ran, due, .. } = (*lost)?;
+            Some(ran.saturating_sub(due).min(cluster.running()))
+        }))
+    }
+
+    fn ask_again(&mut self, again: &[Replicas]) {
+        for (back, again) in self.back.iter_mut().zip(again) {
+            *back = back.saturating_add(*again);
         }
     }
 
@@ -210,6 +225,7 @@ impl<'c, 'a> Going<'c, 'a> {
     /// Decides which clusters may be removed now, with the remaining note.
     fn end(mut self, request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Replacement {
         let unready = deficit(assignees);
+        let asked = unready == 0 && assignees.iter().all(floors::is_in_effect);
         let serves = assignees.iter().any(|assignee| assignee.answers() && assignee.participant.cluster.ready > 0);
         let mut next = floors::end(request, assignees);
         let mut timed_out = false;
@@ -221,8 +237,7 @@ impl<'c, 'a> Going<'c, 'a> {
                 continue;
             };
             let runs = if still_runs(cluster) { cluster.running() } else { 0 };
-            let replaced =
-                if request.policy.divides() { due == 0 && unready == 0 && runs <= spare.min(ran) } else { serves };
+            let replaced = if request.policy.divides() { due == 0 && asked && runs <= spare.min(ran) } else { serves };
             spare = spare.saturating_sub(if replaced { runs } else { 0 });
             let ends = request.replacement.and_then(|patience| since.checked_add(patience).ok());
             // A cluster that is already removed is reported for as long again.
@@ -348,7 +363,8 @@ fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: R
 fn runs(assignee: &Assignee<'_, '_>) -> Replicas {
     let memory = &assignee.target.memory;
     let asked = memory.assist.map_or(0, |assist| assist.replicas).max(memory.floor());
-    assignee.participant.cluster.current.unwrap_or_default().max(assignee.participant.cluster.ready).max(asked)
+    let cluster = assignee.participant.cluster;
+    cluster.current.unwrap_or_default().max(cluster.ready).max(floors::wants(assignee)).max(asked)
 }
 
 /// Further replicas that it can run, within its max and its free capacity; `None` where it cannot be asked. While the
