@@ -256,7 +256,7 @@ impl FederatedHpaWorker {
         let workload = Scalable { path: &path.path, name: target.name, asked };
         let mut seen: Scale = known.scale.clone();
         for _ in 0..TRIES {
-            match self.writer.rescale(of.leader, workload, &seen, replicas).await {
+            match self.writer.scale(of.leader, workload, &seen.metadata, replicas).await {
                 Ok(scale) => {
                     known.scale = scale;
                     return Ok(());

@@ -201,7 +201,7 @@ impl Release<'_> {
             if wrote {
                 return Ok(Some(Released::Partly));
             }
-            if let Some(step) = self.scale(binding, target, place, whole).await? {
+            if let Some(step) = self.scale(binding, target, (place, template), whole).await? {
                 return Ok(Some(step));
             }
         }
@@ -216,7 +216,7 @@ impl Release<'_> {
         self,
         binding: &Binding,
         target: TargetRef<'_>,
-        place: &ResourcePath,
+        (place, template): (&ResourcePath, &Meta),
         whole: Replicas,
     ) -> Result<Option<Released>, WriteError> {
         if binding.object.spec.replicas.unwrap_or_default() == number(whole) {
@@ -237,7 +237,7 @@ impl Release<'_> {
         let resource = format!("{}/scale", place.plural);
         let asked = Asked { verb: "patch", group: &place.group, resource: &resource, object: &target };
         let workload = Scalable { path: &place.path, name: target.name, asked };
-        let scaled = self.applier.writer.scale(self.leader, workload, whole).await;
+        let scaled = self.applier.writer.scale(self.leader, workload, &template.metadata, number(whole)).await;
         if self.attempt(scaled)?.is_none() {
             return Ok(None);
         }

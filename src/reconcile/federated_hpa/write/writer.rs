@@ -183,15 +183,23 @@ impl Writer {
         }
     }
 
-    /// Sets replicas of a workload.
+    /// Sets replicas of a workload, if it is still as it was `seen`. Returns its new scale.
     ///
     /// # Errors
     /// As [`Self::federated_hpa`].
-    pub async fn scale(&self, leader: &Leader, workload: Scalable<'_>, replicas: u32) -> Result<(), WriteError> {
-        self.patch_scale(leader, workload, json!({"spec": {"replicas": replicas}})).await.map(|_| ())
+    pub async fn scale(
+        &self,
+        leader: &Leader,
+        workload: Scalable<'_>,
+        seen: &kube::core::ObjectMeta,
+        replicas: i32,
+    ) -> Result<Scale, WriteError> {
+        let wanted = json!({"metadata": {"uid": seen.uid, "resourceVersion": seen.resource_version},
+            "spec": {"replicas": replicas}});
+        self.patch_scale(leader, workload, wanted).await
     }
 
-    /// As [`Self::scale`], but never below the current number: its HPA may have been faster.
+    /// Sets replicas, but never below the current number: its HPA may have been faster.
     ///
     /// # Errors
     /// As [`Self::federated_hpa`].
@@ -200,9 +208,7 @@ impl Writer {
         if scale.spec.replicas.is_some_and(|has| has >= number(replicas)) {
             return Ok(());
         }
-        let mut wanted = json!({"spec": {"replicas": replicas}});
-        guard(&mut wanted, &scale.metadata.resource_version.unwrap_or_default());
-        self.patch_scale(leader, workload, wanted).await.map(|_| ())
+        self.scale(leader, workload, &scale.metadata, number(replicas)).await.map(|_| ())
     }
 
     /// Scales to zero, unless it is asked for more than `most` meanwhile: its HPA has seen load.
@@ -220,29 +226,12 @@ impl Writer {
                 format!("{} is asked for {has} replicas meanwhile: not scaled to zero", workload.asked.object);
             return Err(Failure::new(ErrorClass::Conflict, reason::CONFLICT, message).into());
         }
-        self.rescale(leader, workload, &scale, 0).await.map(|_| ())
+        self.scale(leader, workload, &scale.metadata, 0).await.map(|_| ())
     }
 
     /// Requested replicas of a workload; `None` where it rejects the request or is unreachable.
     pub async fn wanted(&self, workload: Scalable<'_>) -> Option<i32> {
         self.read_scale(workload).await.ok()?.spec.replicas
-    }
-
-    /// As [`Self::scale`], if the object is still as it was `seen`. Returns its new scale.
-    ///
-    /// # Errors
-    /// As [`Self::federated_hpa`].
-    pub async fn rescale(
-        &self,
-        leader: &Leader,
-        workload: Scalable<'_>,
-        seen: &Scale,
-        replicas: i32,
-    ) -> Result<Scale, WriteError> {
-        let metadata = &seen.metadata;
-        let wanted = json!({"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
-            "spec": {"replicas": replicas}});
-        self.patch_scale(leader, workload, wanted).await
     }
 
     /// Reads the scale of a workload.
