@@ -7,9 +7,10 @@
 //! a while after. It is covered by spare replicas in other clusters, which serve that demand from then on, so that a
 //! pod replaces one only. Unused spare pods become demand after a while.
 //!
-//! Tolerated: the member's own HPA, within bounds that allow the demand; the user's `maxReplicas` below the ready
-//! replicas; `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a
-//! cluster that did not answer when it left; the whole copy of a Duplicated workload while another serves; a quarter of
+//! Tolerated: the member's own HPA, within bounds that allow the demand; the user's `maxReplicas`, or upper threshold of
+//! a cluster, below the ready replicas; `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a
+//! cluster that did not answer when it left, or before its workload was deleted, which happens after it is back, even
+//! where it got a share again; the whole copy of a Duplicated workload while another serves; a quarter of
 //! the replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a
 //! replacement; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes Karmada refuse
 //! every division of them.
@@ -118,11 +119,15 @@ impl Pods {
         }
     }
 
-    /// One that is evicted and stops to answer has failed: what it runs is not known to carry anything.
+    /// One that is evicted, or left a moment ago, and stops to answer has failed: what it runs is not known to carry
+    /// anything.
     fn saw_cluster(&mut self, name: &serde_json::Value, world: &World) {
-        let silent = name.as_str().filter(|name| !world.answers(name));
+        let Some(silent) = name.as_str().filter(|name| !world.answers(name)) else { return };
         for past in self.past.values_mut() {
-            past.gone.extend(silent.filter(|name| past.leaving.contains_key(*name)).map(str::to_owned));
+            let left = past.held && !past.entries.contains(silent) && past.shares.contains_key(silent);
+            if left || past.leaving.contains_key(silent) {
+                past.gone.insert(silent.to_owned(), world.now);
+            }
         }
     }
 
@@ -152,7 +157,8 @@ impl Pods {
                 past.lose(target, &cluster, binding.purges_at_once, court);
             }
             past.exceed(target, world);
-            past.gone.retain(|cluster| !entries.contains(cluster));
+            let out = past.gone.iter_mut().filter(|(cluster, _)| !entries.contains(*cluster));
+            out.for_each(|(_, since)| *since = world.now);
             past.entries = entries;
         }
     }
@@ -185,6 +191,9 @@ impl Pods {
             } else {
                 past.remove(target, cluster, after.asked, court);
             }
+        }
+        if there.is_none() {
+            past.gone.remove(cluster);
         }
         let (held, leaves) = (past.held, !past.leaving.is_empty());
         let share = past.share(cluster);
@@ -225,7 +234,7 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     let Some(binding) = world.binding(target) else { return true };
     // Its namespace, its binding or its cluster is deleted, or it was left while it did not answer.
     let gone = binding.deleting || world.clusters.get(cluster).is_none_or(|place| place.deleting);
-    let left = past.gone.contains(cluster) || !world.answers(cluster);
+    let left = past.is_gone(cluster, world.now) || !world.answers(cluster);
     let owners = change.after.map(|after| owners(after, &["spec", "replicas"])).unwrap_or_default();
     let by_us = owners.iter().any(|owner| is_ours(owner.manager));
     let by_user = owners.iter().any(|owner| owner.manager.starts_with("kubectl"));
@@ -239,6 +248,8 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     // What was divided a moment ago may still be on its way.
     let divided = binding.divided.is_some_and(|until| world.now.duration_since(until) < AFTERMATH);
     let lowered = if duplicated { own > most && after.asked >= most } else { all > most };
+    let mut thresholds = federated.iter().flat_map(|hpa| &hpa.thresholds);
+    let lowered = lowered || thresholds.any(|most| own > *most && after.asked >= *most);
     let lowered = lowered || duplicated && divided && all > most;
     let exceeds = world.exceeds_quota(&target.name.namespace);
     gone || left || to_zero || lowered || by_user || exceeds || binding.purges_at_once

@@ -63,8 +63,9 @@ pub struct Past {
     /// Their eviction ended only after the longest time.
     pub late: BTreeSet<String>,
     pub entries: BTreeSet<String>,
-    /// Taken out of the binding while they did not answer.
-    pub gone: BTreeSet<String>,
+    /// Taken out of the binding while they did not answer, and when they were last out of it: Karmada deletes the
+    /// workload after they are back, even where they got a share again.
+    pub gone: BTreeMap<String, Timestamp>,
     pub lost: Vec<Lost>,
 }
 
@@ -84,6 +85,13 @@ impl Past {
 
     pub fn share(&mut self, cluster: &str) -> &mut Share {
         self.shares.entry(cluster.to_owned()).or_default()
+    }
+
+    /// Whether a cluster is to lose what it ran before it failed.
+    pub fn is_gone(&self, cluster: &str, now: Timestamp) -> bool {
+        self.gone
+            .get(cluster)
+            .is_some_and(|since| !self.entries.contains(cluster) || now.duration_since(*since) < PATIENCE)
     }
 
     /// Whether what happens is still fhpa's doing.
@@ -183,7 +191,7 @@ impl Past {
 
     /// A cluster that does not answer is left: the others run what it ran.
     pub fn lose(&mut self, target: &Target, cluster: &str, at_once: bool, court: &mut Court<'_>) {
-        self.gone.insert(cluster.to_owned());
+        self.gone.insert(cluster.to_owned(), court.world.now);
         let share = self.share(cluster);
         let moved = share.demand.min(share.ready);
         (share.demand, share.ready, share.asked) = (0, 0, 0);

@@ -75,6 +75,8 @@ pub struct Condition {
 pub struct Federated {
     pub uid: String,
     pub bounds: Bounds,
+    /// Upper thresholds of groups of clusters.
+    pub thresholds: Vec<i64>,
     pub target: Target,
     /// What is written down as taken over.
     pub taken: Option<Target>,

@@ -52,6 +52,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
     let taken =
         taken.rsplit_once(' ').map(|(kind, name)| Target { kind: kind.to_owned(), name: Name::new(namespace, name) });
     let kind = at(object, "/spec/federatedHPAAssignment/federatedHPAAssignmentType").and_then(Value::as_str);
+    let preferences = items(object, "/spec/federatedHPAAssignment/clusterAutoscalingPreference").iter();
     let conditions = items(object, "/status/conditions").iter().map(|condition| Condition {
         kind: text(condition, "/type").to_owned(),
         status: text(condition, "/status").to_owned(),
@@ -67,6 +68,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
     let mut hpa = Federated {
         uid: text(object, "/metadata/uid").to_owned(),
         bounds: bounds(object.get("spec")),
+        thresholds: preferences.filter_map(|one| int(one, "/autoscalingMaxThreshold")).collect(),
         target: Target {
             kind: format!("{} {}", target("apiVersion"), target("kind")),
             name: Name::new(namespace, &target("name")),
