@@ -360,6 +360,27 @@ fn one_that_runs_nothing_goes_at_once() {
 }
 
 #[test]
+fn one_that_answers_again_and_is_not_reported_yet_is_replaced_before_it_goes() {
+    let mut world = running(30, &[("a", 3), ("b", 3), ("c", 2)]);
+    leave(&mut world, "a");
+    for (last, owes) in [(Some(4), 4), (None, 3)] {
+        let mut request = world.observe();
+        let a = request.clusters.iter_mut().find(|cluster| cluster.name == "a").unwrap();
+        (a.current, a.ready, a.last) = (None, 0, last);
+        let plan = plan(&request);
+        let lost = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.lost;
+        assert_eq!(lost.map(|lost| lost.ran), Some(owes));
+        let keeps = |action: &Action<'_>| match action {
+            Action::UpdateBinding { entries, .. } => entries.iter().any(|entry| entry.cluster == "a"),
+            Action::ApplyHpa { cluster, bounds, .. } => *cluster != "a" || bounds.max >= owes,
+            Action::DeleteHpa { cluster } => *cluster != "a",
+            Action::Scale { .. } => true,
+        };
+        assert!(plan.now().all(|step| keeps(&step.action)), "{:?}", plan.steps);
+    }
+}
+
+#[test]
 fn a_copy_goes_when_another_is_ready() {
     let clusters = vec![runs("a", 4), Cluster { ready: 0, ..runs("b", 4) }];
     let mut request = request(total(2, 9), Policy::Duplicated, clusters);

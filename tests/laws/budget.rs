@@ -3,7 +3,7 @@
 //! Tolerated: Duplicated; a sum from before max was lowered, as long as no bound is raised; a raise that was written
 //! when max was greater and is still in flight; the bounds of a cluster that does not answer and whose Work is gone,
 //! which are given to others until the member's HPA is also gone, or is written again; an HPA that another client
-//! edited in the member counts with the bounds of its Work.
+//! edited or deleted in the member counts with the bounds of its Work.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -80,14 +80,18 @@ impl Budget {
         let hpa = hpa.filter(|hpa| hpa.ours && !hpa.deleting);
         let now = hpa.map_or(0, |hpa| hpa.bounds.max);
         let key = (name.clone(), cluster.to_owned());
+        let stands = world.sent(name, cluster).is_some_and(|sent| !sent.deleting);
+        let bent = if now > 0 { self.is_bent(&key, now) } else { stands };
         let known = self.max.entry(key.clone()).or_default();
-        let raised = now > known.0;
+        let raised = now > known.0 && !bent;
         let changed = now != known.0;
-        known.0 = now;
+        // What another client bent or deleted, Karmada puts back as it was.
+        if !bent {
+            known.0 = now;
+        }
         if changed && world.answers(cluster) {
             self.given_up.remove(&key);
         }
-        let raised = raised && !self.is_bent(&key, now);
         let Some(hpa) = world.federated.get(name).filter(|_| raised) else { return };
         let allowed = hpa.most_since(world.now - court.terms.queue);
         let sum: i64 = self.in_effect(name, world).values().sum();

@@ -162,6 +162,15 @@ impl Cluster<'_> {
         self.ready.max(self.current.unwrap_or_default().saturating_sub(self.pending))
     }
 
+    /// As [`Self::running`]; while the replicas of a workload that the cluster has are unknown, those that its HPA last
+    /// reported, else its entry. Unknown ones are not none: a cluster that answers again is not reported at once.
+    #[must_use]
+    pub fn may_run(&self) -> Replicas {
+        let unknown = self.current.is_none() && self.entry.is_some();
+        let known = if unknown { self.last.or(self.entry) } else { None };
+        self.running().max(known.unwrap_or_default())
+    }
+
     /// `current - pending + available`, within the share that the workload may use.
     #[must_use]
     pub fn capacity(&self) -> Replicas {
@@ -303,5 +312,14 @@ mod tests {
         assert_eq!((cluster.capacity(), cluster.running()), (9, 6));
         assert_eq!(Cluster { cap: Some(7), ..cluster }.capacity(), 7);
         assert_eq!(Cluster { ready: 8, ..cluster }.running(), 8);
+    }
+
+    #[test]
+    fn unknown_replicas_are_not_none() {
+        let entered = Cluster { entry: Some(3), ..Cluster::default() };
+        assert_eq!((entered.running(), entered.may_run()), (0, 3));
+        assert_eq!(Cluster { last: Some(5), ..entered }.may_run(), 5);
+        assert_eq!(Cluster { current: Some(0), last: Some(5), ..entered }.may_run(), 0);
+        assert_eq!(Cluster { entry: None, last: Some(5), ..entered }.may_run(), 0);
     }
 }

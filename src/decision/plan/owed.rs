@@ -23,8 +23,8 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool,
     let away = cluster.state == ClusterState::Away;
     if let Some(lost) = cluster.memory.lost {
         // Its max allows them first, so that none of them goes unseen when the controller dies in between.
-        let allowed = cluster.hpa.and_then(|hpa| hpa.written).is_none_or(|written| written.max >= cluster.running());
-        let more = if away || !allowed { 0 } else { cluster.running().saturating_sub(lost.ran) };
+        let allowed = cluster.hpa.and_then(|hpa| hpa.written).is_none_or(|written| written.max >= cluster.may_run());
+        let more = if away || !allowed { 0 } else { cluster.may_run().saturating_sub(lost.ran) };
         let due = if divides { lost.due.saturating_add(more) } else { 0 };
         return Some(Lost { ran: lost.ran.saturating_add(more), due, ..lost });
     }
@@ -41,7 +41,7 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool,
 /// What is owed of a leaving cluster, or covered by it: what it runs, was asked to run in place of others and does not
 /// yet, or no longer runs because its max was lowered.
 pub(super) fn covers(cluster: &Cluster<'_>, due: Replicas) -> Replicas {
-    let running = cluster.running();
+    let running = cluster.may_run();
     let lowered = cluster.hpa.and_then(|hpa| hpa.written).is_some_and(|written| written.max <= running);
     running.max(cluster.memory.floor()).max(if lowered { due } else { 0 })
 }
@@ -60,5 +60,5 @@ pub(super) fn unserved(cluster: &Cluster<'_>, lost: Lost) -> Option<Floor> {
 fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
     let last = if away { cluster.current.max(cluster.last) } else { cluster.current.or(cluster.last) };
     let reported = last.or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
-    if away { reported } else { cluster.running().max(if cluster.entry.is_none() { reported } else { 0 }) }
+    if away { reported } else { cluster.may_run().max(if cluster.entry.is_none() { reported } else { 0 }) }
 }

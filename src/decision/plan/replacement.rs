@@ -124,7 +124,7 @@ impl<'c, 'a> Going<'c, 'a> {
         let pairs = self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| still_runs(cluster));
         sum(pairs.filter_map(|(cluster, lost)| {
             let Lost { ran, due, .. } = (*lost)?;
-            Some(ran.saturating_sub(due).min(cluster.running()))
+            Some(ran.saturating_sub(due).min(cluster.may_run()))
         }))
     }
 
@@ -217,7 +217,7 @@ impl<'c, 'a> Going<'c, 'a> {
         // A part of each, and no more than a part of all: many clusters with one replica each must not leave together.
         let part = |ran: Replicas| ran.checked_div(PART).unwrap_or_default().max(1);
         let leaving = || leaving().filter_map(|(cluster, lost)| Some((cluster, lost.as_ref()?)));
-        let parts = sum(leaving().map(|(cluster, lost)| part(lost.ran).min(cluster.running())));
+        let parts = sum(leaving().map(|(cluster, lost)| part(lost.ran).min(cluster.may_run())));
         let parts = parts.min(part(sum(leaving().map(|(_, lost)| lost.ran))));
         beside.max(due.min(parts).min(budget.saturating_sub(others)))
     }
@@ -236,7 +236,7 @@ impl<'c, 'a> Going<'c, 'a> {
                 verdicts.push(Verdict::Goes);
                 continue;
             };
-            let runs = if still_runs(cluster) { cluster.running() } else { 0 };
+            let runs = if still_runs(cluster) { cluster.may_run() } else { 0 };
             let replaced = if request.policy.divides() { due == 0 && asked && runs <= spare.min(ran) } else { serves };
             spare = spare.saturating_sub(if replaced { runs } else { 0 });
             let ends = request.replacement.and_then(|patience| since.checked_add(patience).ok());
@@ -271,7 +271,7 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// Replicas that leaving clusters run.
     fn running(&self) -> Replicas {
-        sum(self.leaving().map(Cluster::running))
+        sum(self.leaving().map(Cluster::may_run))
     }
 
     /// Clusters whose replicas are owed and can be observed.

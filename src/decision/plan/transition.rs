@@ -64,14 +64,14 @@ pub(super) fn present(cluster: &Cluster<'_>) -> Replicas {
 /// nothing that its HPA added since. Nothing was written to one that never had an HPA.
 pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
     let (Some(_), Some(hpa)) = (cluster.entry, cluster.hpa) else {
-        return cluster.entry.map_or(0, |_| cluster.running());
+        return cluster.entry.map_or(0, |_| cluster.may_run());
     };
     let Some(written) = hpa.written else { return 0 };
     let kept = cluster.memory.lost.map_or(Replicas::MAX, |lost| {
-        let more = cluster.running().saturating_sub(lost.ran);
+        let more = cluster.may_run().saturating_sub(lost.ran);
         written.max.saturating_add(more)
     });
-    cluster.running().min(kept.max(written.max).min(hpa.ceiling()))
+    cluster.may_run().min(kept.max(written.max).min(hpa.ceiling()))
 }
 
 /// The target with its replacement replicas as min, and where replicas cannot be written with those of an assist, too.
