@@ -381,6 +381,37 @@ fn one_that_answers_again_and_is_not_reported_yet_is_replaced_before_it_goes() {
 }
 
 #[test]
+fn after_another_policy_no_max_rises_before_it_fits_beside_all_that_may_be_in_effect() {
+    let clusters = ["a", "b", "c"].map(|name| Cluster { available: Some(90), ..runs(name, 3) });
+    let mut world = World::new(request(total(2, 10), Policy::Duplicated, clusters.to_vec()));
+    settle(&mut world).unwrap();
+    world.request.policy = Policy::StaticWeighted;
+    leave(&mut world, "a");
+    let written = |world: &World, name: &str| {
+        let seen = world.observe();
+        let cluster = seen.clusters.iter().find(|cluster| cluster.name == name).unwrap();
+        cluster.hpa.and_then(|hpa| hpa.written).map_or(0, |written| written.max)
+    };
+    let may_have =
+        |world: &World, name: &str| world.members[name].hpa.map_or(0, |bounds| bounds.max).max(written(world, name));
+    let step = |world: &mut World, answer: &[&'static str]| {
+        let before = written(world, "c");
+        world.reconcile(usize::MAX);
+        let (now, others) = (written(world, "c"), may_have(world, "a") + may_have(world, "b"));
+        assert!(now <= before || others + now <= 10, "{before} became {now} beside {others}");
+        for name in answer {
+            world.deliver(name);
+            world.scale(name, None);
+        }
+        world.pass(1);
+    };
+    // What was written for c is under way: the max from before, or a lower one, is in effect.
+    (0..20).for_each(|_| step(&mut world, &["a", "b"]));
+    (0..20).for_each(|_| step(&mut world, &["a", "b", "c"]));
+    assert_eq!((written(&world, "b"), written(&world, "c")), (5, 5));
+}
+
+#[test]
 fn a_copy_goes_when_another_is_ready() {
     let clusters = vec![runs("a", 4), Cluster { ready: 0, ..runs("b", 4) }];
     let mut request = request(total(2, 9), Policy::Duplicated, clusters);

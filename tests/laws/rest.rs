@@ -15,6 +15,8 @@ struct Course {
     values: Vec<(Timestamp, i64)>,
     reversals: usize,
     rises: Option<bool>,
+    /// Whether the HPA was gone: Karmada deletes that of a cluster that was lost minutes after the cluster is back.
+    gone: bool,
 }
 
 impl Course {
@@ -26,6 +28,7 @@ impl Course {
         if last == value {
             return;
         }
+        self.gone |= value == 0;
         let rises = value > last;
         self.reversals += usize::from(self.rises.is_some_and(|before| before != rises));
         self.rises = Some(rises);
@@ -70,9 +73,9 @@ impl Rest {
         }
     }
 
-    /// Bounds that changed their direction more than once.
+    /// Bounds that changed their direction more than once, beside one HPA that went and came.
     pub fn restless(&self) -> Vec<String> {
-        let restless = self.courses.iter().filter(|(_, course)| course.reversals > 1);
+        let restless = self.courses.iter().filter(|(_, course)| course.reversals > if course.gone { 3 } else { 1 });
         let line = |((cluster, name, what), course): (&(String, Name, &str), &Course)| {
             let values: Vec<String> = course.values.iter().map(|(at, value)| format!("{value} at {at}")).collect();
             format!("{what} of {name} in {cluster}: {}", values.join(", "))

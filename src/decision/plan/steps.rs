@@ -130,9 +130,10 @@ impl<'a> Writes<'a> {
         self.now.push(write.step(Wait::Nothing, ceiling, why));
     }
 
-    /// Writes bounds that need nothing from other clusters, as those below a max that is still in effect; the rest are
-    /// raises.
+    /// Writes bounds that need nothing from other clusters, as those below a max that may still be in effect; the rest
+    /// are raises.
     fn lower(&mut self, request: &Request<'_>, clusters: &[&'a Cluster<'a>], transitions: &[Transition]) {
+        let above = Budget::of(request, clusters, transitions).above > 0;
         for (cluster, transition) in clusters.iter().zip(transitions) {
             let ceiling = ceiling(cluster);
             let written = cluster.hpa.and_then(|hpa| hpa.written);
@@ -145,7 +146,7 @@ impl<'a> Writes<'a> {
                     let write = Write { cluster, bounds, held };
                     if cluster.hpa.is_some() && written.is_none() {
                         self.later.push(write.step(Wait::Gone, 0, Why::Assigned));
-                    } else if bounds.max <= ceiling || !request.policy.divides() {
+                    } else if bounds.max <= taken(cluster, above) || !request.policy.divides() {
                         self.write(&write, ceiling, why(written, bounds));
                     } else {
                         self.raises.push(write);
@@ -179,16 +180,11 @@ impl<'a> Writes<'a> {
         if !request.policy.divides() {
             return;
         }
-        let counted = |(cluster, transition): (&&Cluster<'_>, &Transition)| match transition {
-            Transition::Drop => 0,
-            Transition::Have { .. } | Transition::Leave(_) | Transition::Rest => ceiling(cluster),
-        };
-        let held: u64 = clusters.iter().zip(transitions).map(|pair| u64::from(counted(pair))).sum();
-        let budget = u64::from(request.total.max);
-        if held > budget {
-            notes.push(Note::AboveBudget { by: held.saturating_sub(budget) });
+        let Budget { free, above } = Budget::of(request, clusters, transitions);
+        if above > 0 {
+            notes.push(Note::AboveBudget { by: above });
         }
-        let mut free = Replicas::try_from(budget.saturating_sub(held)).unwrap_or(Replicas::MAX);
+        let mut free = Replicas::try_from(free).unwrap_or(Replicas::MAX);
         let waits_in_vain = clusters.iter().any(|cluster| {
             let unconfirmed = cluster.hpa.is_some_and(|hpa| !hpa.confirmed);
             unconfirmed && (cluster.overdue || cluster.state == ClusterState::Silent)
@@ -201,7 +197,7 @@ impl<'a> Writes<'a> {
         for write in raises {
             let ceiling = ceiling(write.cluster);
             let from = write.cluster.hpa.and_then(|hpa| hpa.written);
-            let need = write.bounds.max.saturating_sub(ceiling);
+            let need = write.bounds.max.saturating_sub(taken(write.cluster, above > 0));
             if need <= free {
                 free = free.saturating_sub(need);
                 self.write(&write, ceiling, why(from, write.bounds));
@@ -235,6 +231,31 @@ fn holding(write: &Write<'_>, from: Bounds, clusters: &[&Cluster<'_>], targets: 
 
 fn ceiling(cluster: &Cluster<'_>) -> Replicas {
     cluster.hpa.map_or(0, |hpa| hpa.ceiling())
+}
+
+/// The max that a write to the cluster may keep: the greatest that may be in effect there. Where all of these together
+/// are `above` the budget, as after another policy, a lower one may be in effect already, and only that is certain.
+fn taken(cluster: &Cluster<'_>, above: bool) -> Replicas {
+    let written = || cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
+    if above { written() } else { ceiling(cluster) }
+}
+
+/// What the bounds that may be in effect leave of `maxReplicas`.
+struct Budget {
+    free: u64,
+    above: u64,
+}
+
+impl Budget {
+    fn of(request: &Request<'_>, clusters: &[&Cluster<'_>], transitions: &[Transition]) -> Self {
+        let counted = |(cluster, transition): (&&Cluster<'_>, &Transition)| match transition {
+            Transition::Drop => 0,
+            Transition::Have { .. } | Transition::Leave(_) | Transition::Rest => ceiling(cluster),
+        };
+        let held: u64 = clusters.iter().zip(transitions).map(|pair| u64::from(counted(pair))).sum();
+        let budget = u64::from(request.total.max);
+        Self { free: budget.saturating_sub(held), above: held.saturating_sub(budget) }
+    }
 }
 
 /// Whether the remaining clusters have their bounds and run their min, so that leaving ones may be removed.
