@@ -1,6 +1,8 @@
 //! Clusters that leave and clusters that fail: their replicas run elsewhere before they are removed.
 
-use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Note, Obstacle, Policy, Request, plan};
+use fhpa::decision::plan::{
+    Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Note, Obstacle, Policy, Request, plan,
+};
 use jiff::SignedDuration;
 
 use super::cases::{cluster, request, runs, total};
@@ -381,34 +383,28 @@ fn one_that_answers_again_and_is_not_reported_yet_is_replaced_before_it_goes() {
 }
 
 #[test]
-fn after_another_policy_no_max_rises_before_it_fits_beside_all_that_may_be_in_effect() {
-    let clusters = ["a", "b", "c"].map(|name| Cluster { available: Some(90), ..runs(name, 3) });
-    let mut world = World::new(request(total(2, 10), Policy::Duplicated, clusters.to_vec()));
-    settle(&mut world).unwrap();
-    world.request.policy = Policy::StaticWeighted;
-    leave(&mut world, "a");
-    let written = |world: &World, name: &str| {
-        let seen = world.observe();
-        let cluster = seen.clusters.iter().find(|cluster| cluster.name == name).unwrap();
-        cluster.hpa.and_then(|hpa| hpa.written).map_or(0, |written| written.max)
+fn after_another_policy_no_max_rises_above_the_one_that_is_under_way() {
+    let hpa = |written: Option<u32>, confirmed, outstanding| {
+        let written = written.map(|max| Bounds { min: 1, max });
+        Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding, held: false })
     };
-    let may_have =
-        |world: &World, name: &str| world.members[name].hpa.map_or(0, |bounds| bounds.max).max(written(world, name));
-    let step = |world: &mut World, answer: &[&'static str]| {
-        let before = written(world, "c");
-        world.reconcile(usize::MAX);
-        let (now, others) = (written(world, "c"), may_have(world, "a") + may_have(world, "b"));
-        assert!(now <= before || others + now <= 10, "{before} became {now} beside {others}");
-        for name in answer {
-            world.deliver(name);
-            world.scale(name, None);
-        }
-        world.pass(1);
+    // Every copy might have ten; now they share ten, and the HPA of a is being deleted.
+    let a = Cluster { chosen: false, state: LEAVES, entry: None, hpa: hpa(None, false, 2), ..runs("a", 2) };
+    let target = Some(Bounds { min: 1, max: 5 });
+    let b = Cluster { hpa: hpa(Some(5), true, 5), target, ..runs("b", 4) };
+    let written = |a: Cluster<'static>, confirmed| {
+        let state = if confirmed { ClusterState::Serving } else { ClusterState::Silent };
+        let c = Cluster { state, hpa: hpa(Some(4), confirmed, 10), target, ..runs("c", 3) };
+        let mut request = request(total(2, 10), Policy::StaticWeighted, vec![a, b, c]);
+        request.basis = Some(plan(&request).basis);
+        let plan = plan(&request);
+        plan.now().find_map(|step| match step.action {
+            Action::ApplyHpa { cluster: "c", bounds, .. } => Some(bounds.max),
+            _ => None,
+        })
     };
-    // What was written for c is under way: the max from before, or a lower one, is in effect.
-    (0..20).for_each(|_| step(&mut world, &["a", "b"]));
-    (0..20).for_each(|_| step(&mut world, &["a", "b", "c"]));
-    assert_eq!((written(&world, "b"), written(&world, "c")), (5, 5));
+    assert_eq!(written(a, false), None, "4 may be in effect there, and 2 beside 5 elsewhere");
+    assert_eq!(written(Cluster { hpa: None, ..a }, true), Some(5));
 }
 
 #[test]
