@@ -213,7 +213,7 @@ fn unreadable<'a>() -> ClusterMetric<'a> {
 
 fn assigned<'a>(view: &View, name: &'a str, number: i32) -> Assigned<'a> {
     let member: Option<&Member<'static>> = view.fleet.get(name).map(|(member, _)| member);
-    Assigned { name, replicas: replicas(number), ready: member.is_some_and(|member| member.answers()) }
+    Assigned { name, replicas: replicas(number), ready: member.is_some_and(Member::answers) }
 }
 
 /// Under `Duplicated` each cluster runs all requested replicas of the workload.

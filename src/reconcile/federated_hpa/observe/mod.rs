@@ -177,7 +177,7 @@ pub fn observe<'a>(
         let own_zero =
             view.member_hpa(name).is_some_and(|member_hpa| scales_to_zero(member_hpa)) && has_outer_metric(spec);
         let reach = Reach { scale: place.is_none_or(|place| can_be_asked(&place.object)), own_zero };
-        let mut known = Observation { room, reach, ..observation(view, &by_name, name, now) };
+        let mut known = Observation { reach, room, ..observation(view, &by_name, name, now) };
         if known.unready() > 0 {
             observed.unready.push(name);
             known.unschedulable = live.unschedulable(name, &workload);
