@@ -10,11 +10,11 @@ use super::member::{Command, Report};
 use super::scenario::instant;
 use super::{Driver, Scenario, Second};
 use crate::decision::fleet::candidates::{CandidateCluster, candidates};
+use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
 use crate::decision::fleet::patience::{Past, Patience};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::{
-    Action, Basis, Bounds, ClusterState, Hpa, HpaReport, HpaVersion, Memory, Observation, Plan, Policy, Reach,
-    Replicated, Request, Room, Waits, WrittenHpa, plan,
+    Action, Basis, Bounds, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reach, Request, plan,
 };
 use crate::decision::split::Replicas;
 pub(super) use centralized::ClusterPods;

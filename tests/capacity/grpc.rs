@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fhpa::controller::query_cache::{QueryError, Source as _, Times};
-use fhpa::decision::plan::Room;
+use fhpa::decision::fleet::observation::Room;
 use fhpa::estimator::grpc::{Grpc, Settings, TlsFiles};
 use fhpa::estimator::messages::{
     MaxAvailableReplicasRequest, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectReference, Quantity,

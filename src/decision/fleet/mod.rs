@@ -4,6 +4,7 @@
 pub mod affinity;
 pub mod candidates;
 pub mod cluster_state;
+pub mod observation;
 pub mod patience;
 pub mod placement;
 pub mod settings;

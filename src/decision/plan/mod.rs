@@ -19,7 +19,6 @@ mod floors;
 mod inputs;
 mod memory;
 mod note;
-mod observation;
 mod observed;
 mod optimization;
 mod outcome;
@@ -40,7 +39,6 @@ mod zero;
 pub use basis::Basis;
 pub use memory::{Assist, Cause, Failed, Floor, Lost, Memory, Stuck};
 pub use note::Note;
-pub use observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
 pub use observed::{
     Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, Reach, Request, UNCONFIRMED, UNREADY,
 };

@@ -12,7 +12,7 @@ use crate::api::replica_requirements::ReplicaRequirements;
 use crate::controller::query_cache::QueryCache;
 use crate::convert;
 use crate::decision::capacity::{Answer, Demand, Summary, smallest};
-use crate::decision::plan::Room;
+use crate::decision::fleet::observation::Room;
 use crate::decision::split::Replicas;
 use crate::estimator::messages::ObjectReference;
 use crate::estimator::query::EstimatorQuery;

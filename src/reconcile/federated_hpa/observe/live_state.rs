@@ -10,7 +10,7 @@ use super::failover;
 use super::members::{MemberQuery, Members, TIMES};
 use crate::api::Cluster;
 use crate::controller::key::Key;
-use crate::decision::plan::Room;
+use crate::decision::fleet::observation::Room;
 use crate::decision::split::Replicas;
 use crate::estimator::messages::ObjectReference;
 use crate::reconcile::federated_hpa::cache::Cache;

@@ -23,13 +23,11 @@ use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
 use crate::decision::fleet::candidates::{CandidateCluster, Candidates, Intent, candidates};
+use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
 use crate::decision::hpa::metric::is_outer;
-use crate::decision::plan::{
-    Cluster, ClusterState, HpaReport, Memory, Observation, Plan, Purge, Reach, Replicated, Request, Room, Waits,
-    WrittenHpa,
-};
+use crate::decision::plan::{Cluster, ClusterState, Memory, Plan, Purge, Reach, Request};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::estimator::messages::ObjectReference;
 

@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY};
-use crate::decision::fleet::candidates::CandidateCluster;
+use super::candidates::CandidateCluster;
 use crate::decision::load::Load;
+use crate::decision::plan::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
 
 /// Free capacity for a workload in a cluster.
