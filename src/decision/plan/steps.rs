@@ -24,8 +24,9 @@ pub(super) fn steps<'a>(
     notes: &mut Vec<Note>,
 ) -> (Vec<Step<'a>>, Vec<Entry<'a>>) {
     let mut writes = Writes::default();
-    writes.lower(request, clusters, transitions);
-    writes.raise(request, clusters, targets, transitions, notes);
+    let budget = Budget::of(request, clusters, transitions);
+    writes.lower(request, &budget, clusters, transitions);
+    writes.raise(request, &budget, clusters, targets, notes);
     let settled = writes.now.is_empty() && writes.later.is_empty() && all_ready(clusters, targets, transitions);
     let goes = |((cluster, transition), verdict): ((&&Cluster<'_>, &Transition), &Verdict)| match transition {
         Transition::Drop => true,
@@ -132,8 +133,14 @@ impl<'a> Writes<'a> {
 
     /// Writes bounds that need nothing from other clusters, as those below a max that may still be in effect; the rest
     /// are raises.
-    fn lower(&mut self, request: &Request<'_>, clusters: &[&'a Cluster<'a>], transitions: &[Transition]) {
-        let above = Budget::of(request, clusters, transitions).above > 0;
+    fn lower(
+        &mut self,
+        request: &Request<'_>,
+        budget: &Budget,
+        clusters: &[&'a Cluster<'a>],
+        transitions: &[Transition],
+    ) {
+        let above = budget.above > 0;
         for (cluster, transition) in clusters.iter().zip(transitions) {
             let ceiling = ceiling(cluster);
             let written = cluster.hpa.and_then(|hpa| hpa.written);
@@ -172,15 +179,15 @@ impl<'a> Writes<'a> {
     fn raise(
         &mut self,
         request: &Request<'_>,
+        budget: &Budget,
         clusters: &[&'a Cluster<'a>],
         targets: &Targets,
-        transitions: &[Transition],
         notes: &mut Vec<Note>,
     ) {
         if !request.policy.divides() {
             return;
         }
-        let Budget { free, above } = Budget::of(request, clusters, transitions);
+        let Budget { free, above } = *budget;
         if above > 0 {
             notes.push(Note::AboveBudget { by: above });
         }

@@ -28,7 +28,7 @@ use crate::reconcile::federated_hpa::cache::entry::Binding;
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::live_state::can_be_asked;
 use crate::reconcile::federated_hpa::observe::members::proxied;
-use crate::reconcile::federated_hpa::observe::reported;
+use crate::reconcile::federated_hpa::observe::{is_silent, reported};
 use crate::reconcile::scale_target::{ResourcePath, TargetRef};
 use crate::runtime::clock::steady;
 use crate::runtime::leader::Leader;
@@ -144,10 +144,7 @@ impl Release<'_> {
             return Ok(Some(Released::Partly));
         }
         // A cluster that does not answer loses its HPA when it recovers.
-        let left = view
-            .member_hpas
-            .iter()
-            .filter(|member_hpa| view.fleet.get(member_hpa.cluster()).is_some_and(|(it, _)| it.answers()));
+        let left = view.member_hpas.iter().filter(|member_hpa| !is_silent(view, member_hpa.cluster()));
         let left: Vec<&str> = left.map(|member_hpa| member_hpa.cluster()).collect();
         if left.is_empty() {
             return Ok(None);
@@ -273,8 +270,9 @@ impl Release<'_> {
 
     async fn ask(self, cluster: &str, path: &str, name: &str) -> Option<Replicas> {
         let writer = &self.applier.writer;
-        let is_there = self.view.fleet.get(cluster).is_some_and(|(member, _)| member.answers());
-        if !is_there || !writer.cache.place(cluster).is_some_and(|place| can_be_asked(&place.object)) {
+        if is_silent(self.view, cluster)
+            || !writer.cache.place(cluster).is_some_and(|place| can_be_asked(&place.object))
+        {
             return None;
         }
         let object = format!("{name} in cluster {cluster}");

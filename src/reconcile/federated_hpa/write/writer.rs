@@ -194,9 +194,11 @@ impl Writer {
         seen: &kube::core::ObjectMeta,
         replicas: i32,
     ) -> Result<Scale, WriteError> {
-        let wanted = json!({"metadata": {"uid": seen.uid, "resourceVersion": seen.resource_version},
-            "spec": {"replicas": replicas}});
-        self.patch_scale(leader, workload, wanted).await
+        let Scalable { path, name, asked } = workload;
+        let wanted = Patch::Merge(json!({"metadata": {"uid": seen.uid, "resourceVersion": seen.resource_version},
+            "spec": {"replicas": replicas}}));
+        let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
+        write(&self.client, leader, request, Asked { verb: "patch", ..asked }).await
     }
 
     /// Sets replicas, but never below the current number: its HPA may have been faster.
@@ -241,14 +243,6 @@ impl Writer {
     pub async fn read_scale(&self, workload: Scalable<'_>) -> Result<Scale, Failure> {
         let Scalable { path, name, asked } = workload;
         send(&self.client, Request::new(path).get_subresource("scale", name), Asked { verb: "get", ..asked }).await
-    }
-
-    async fn patch_scale(&self, leader: &Leader, workload: Scalable<'_>, wanted: Value) -> Result<Scale, WriteError> {
-        let Scalable { path, name, asked } = workload;
-        let wanted = Patch::Merge(wanted);
-        let request = Request::new(path).patch_subresource("scale", name, &merging(managers::REPLICAS), &wanted);
-        let asked = Asked { verb: "patch", ..asked };
-        write(&self.client, leader, request, asked).await
     }
 }
 
