@@ -21,7 +21,7 @@ use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::cache::{Cache, View};
 use crate::reconcile::federated_hpa::centralized;
 use crate::reconcile::federated_hpa::observe::failover;
-use crate::reconcile::{Options, Withdrawal};
+use crate::reconcile::{HandBackController, Options};
 use crate::runtime::clock;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Candidate, Leader, compete};
@@ -35,7 +35,7 @@ use crate::runtime::zones::ZoneDatabase;
 const LOOK: Duration = Duration::from_millis(200);
 /// How long the Lease stays reserved at the end: long enough for the other processes to be gone, too.
 const PARKED: Duration = Duration::from_mins(5);
-/// Most objects that are reconciled at a time.
+/// Maximum number of objects that are reconciled at the same time.
 const CONCURRENCY: usize = 16;
 
 /// The Lease.
@@ -74,7 +74,7 @@ pub enum Stuck {
 }
 
 /// The Lease, held for the removal.
-pub struct Hold {
+pub struct LeaseHold {
     client: Client,
     place: LeaseLocation,
     clock: WallClock,
@@ -83,7 +83,7 @@ pub struct Hold {
     election: JoinSet<()>,
 }
 
-impl Hold {
+impl LeaseHold {
     /// Takes the Lease; passes the previous holder to `report`, and waits until that process can no longer act.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Hold {
         }
         let first = self.held().await.map_err(|error| Stuck::Refused(error.to_string()))?;
         let metrics = Arc::new(Metrics::new());
-        let withdrawal = Withdrawal::new(Options {
+        let controller = HandBackController::new(Options {
             client: self.client.clone(),
             zones: Arc::new(ZoneDatabase::open()),
             settings,
@@ -137,12 +137,12 @@ impl Hold {
             freeze: None,
         });
         let mut readers = Readers::default();
-        let cache = withdrawal.read_by(&mut readers);
+        let cache = controller.read_by(&mut readers);
         let readiness = Readiness::default();
         let mut tasks = JoinSet::new();
         tasks.spawn(Watches::new(readers, &readiness).run(self.client.clone(), metrics));
         let (stop, stopped) = watch::channel(false);
-        let works = withdrawal.run(self.leadership.clone(), stopped);
+        let works = controller.run(self.leadership.clone(), stopped);
         let watched = async {
             let ended = watch_over(&cache, &first, deadline).await;
             stop.send_replace(true);
@@ -207,7 +207,7 @@ fn missing(view: Option<View>) -> String {
     if !clusters.is_empty() {
         return format!("its HPAs are still in {}", clusters.join(", "));
     }
-    if view.taken.as_ref().is_some_and(|binding| binding.suspended()) {
+    if view.taken_over_binding.as_ref().is_some_and(|binding| binding.suspended()) {
         return "its replicas are not settled in the ResourceBinding yet; its Events say why".to_owned();
     }
     "its finalizer could not be removed; its Events say why".to_owned()

@@ -11,6 +11,7 @@ pub mod lease_handover;
 pub mod lifecycle;
 pub mod logging;
 pub mod metrics;
+pub mod reload;
 pub mod server;
 pub mod settings;
 pub mod slots;

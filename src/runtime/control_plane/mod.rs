@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 pub use kube::Client;
 pub use kubeconfig::Origin;
-pub use reload::{KubeconfigReloader, Polled};
+pub use reload::KubeconfigReloader;
 pub use requests::{Streamed, TimedOut};
 
 use super::metrics::{Metrics, RequestMetrics};

@@ -56,7 +56,7 @@ pub(super) async fn watch_by<K>(
 {
     loop {
         let term = listing.begin().await;
-        tell(&mut intakes, |intake| intake.forget());
+        notify_all(&mut intakes, |intake| intake.forget());
         let list = Listed { listing, term, condition: &listed };
         tokio::select! {
             () = watch(client, kind, scope.clone(), &mut intakes, list, metrics) => {}
@@ -119,25 +119,25 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
         match event {
             watcher::Event::Init => {
                 self.known.objects.clear();
-                tell(self.intakes, |intake| intake.begin());
+                notify_all(self.intakes, |intake| intake.begin());
             }
             watcher::Event::InitApply(object) => {
                 let (namespace, name) = key(&object.metadata);
                 match self.decode(object) {
-                    Ok(object) => tell(self.intakes, |intake| intake.listed(&object)),
-                    Err(error) => tell(self.intakes, |intake| intake.undecodable(&namespace, &name, &error)),
+                    Ok(object) => notify_all(self.intakes, |intake| intake.listed(&object)),
+                    Err(error) => notify_all(self.intakes, |intake| intake.undecodable(&namespace, &name, &error)),
                 }
             }
             watcher::Event::InitDone => {
-                tell(self.intakes, |intake| intake.end());
+                notify_all(self.intakes, |intake| intake.end());
                 self.listed.listing.listed(self.listed.term);
                 self.listed.condition.met();
             }
             watcher::Event::Apply(object) => {
                 let (namespace, name) = key(&object.metadata);
                 match self.decode(object) {
-                    Ok(object) => tell(self.intakes, |intake| intake.put(&object)),
-                    Err(error) => tell(self.intakes, |intake| {
+                    Ok(object) => notify_all(self.intakes, |intake| intake.put(&object)),
+                    Err(error) => notify_all(self.intakes, |intake| {
                         intake.take(&namespace, &name);
                         intake.undecodable(&namespace, &name, &error);
                     }),
@@ -146,7 +146,7 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
             watcher::Event::Delete(object) => {
                 let key = key(&object.metadata);
                 self.known.remove(&key);
-                tell(self.intakes, |intake| intake.take(&key.0, &key.1));
+                notify_all(self.intakes, |intake| intake.take(&key.0, &key.1));
             }
         }
     }
@@ -171,11 +171,11 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
     /// Reports that the list or the watch failed. Returns how long to wait for the next attempt.
     fn failed(&mut self, error: &watcher::Error) -> Duration {
         if self.kind == OPTIONAL && is_missing(error) {
-            tell(self.intakes, |intake| intake.begin());
-            tell(self.intakes, |intake| intake.end());
+            notify_all(self.intakes, |intake| intake.begin());
+            notify_all(self.intakes, |intake| intake.end());
             return ABSENT;
         }
-        tell(self.intakes, |intake| intake.failed(error));
+        notify_all(self.intakes, |intake| intake.failed(error));
         self.metrics.watch_failed(self.kind);
         self.metrics.watch_fails(self.kind, true);
         let Pause { wait, say } = self.retries.failed(is_refusal(error));
@@ -189,7 +189,7 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
     }
 }
 
-fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K>)) {
+fn notify_all<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K>)) {
     for intake in intakes {
         what(&mut **intake);
     }

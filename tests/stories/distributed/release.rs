@@ -10,7 +10,7 @@ use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
 use fhpa::playground::member::Timing;
 use fhpa::playground::objects::Objects;
-use fhpa::run::withdrawal::{HandedBack, Hold, LeaseLocation};
+use fhpa::run::withdrawal::{HandedBack, LeaseHold, LeaseLocation};
 use fhpa::runtime::clock;
 use serde_json::{Value, json};
 
@@ -117,12 +117,12 @@ async fn an_object_that_was_never_taken_over_is_let_alone() {
 }
 
 /// The Lease, taken for a removal, and for how many seconds its holder could still act.
-async fn taken(stage: &Stage) -> (Hold, u64) {
+async fn taken(stage: &Stage) -> (LeaseHold, u64) {
     let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let mut waited = 0;
     let told = |acquired: &fhpa::runtime::lease_handover::Acquired| waited = acquired.wait.as_secs();
     let client = stage.fleet.control().client();
-    let hold = Hold::take(client, place, "uninstall".into(), stage.wall.clock(), told).await.unwrap();
+    let hold = LeaseHold::take(client, place, "uninstall".into(), stage.wall.clock(), told).await.unwrap();
     (hold, waited)
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Cache;
+use super::affected::CachedKind;
 use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
-use super::kept::Kept;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::controller::key::Key;
 use crate::runtime::watch::{EventHandler, KindReader, Readers};
@@ -36,7 +36,7 @@ impl Cache {
     }
 }
 
-impl<K, I: Kept + Send> EventHandler<K> for Reader<K, I>
+impl<K, I: CachedKind + Send> EventHandler<K> for Reader<K, I>
 where
     I: 'static,
 {

@@ -7,12 +7,12 @@
 //! Each kind is kept in a [`Table`]. Unlike other caches, this one holds several kinds under one lock, as a view is of
 //! one moment, and some of its changes cause a reconcile only at a later time.
 
+mod affected;
 mod binding;
 mod by_cluster;
 pub mod entry;
 mod folded;
 mod intake;
-mod kept;
 mod marks;
 mod member_hpa;
 mod view;
@@ -24,10 +24,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use self::affected::CachedKind;
+pub use self::affected::MEASUREMENTS;
 use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of};
 pub use self::intake::Reader;
-use self::kept::Kept;
-pub use self::kept::MEASUREMENTS;
 pub use self::marks::Marked;
 use self::marks::Marks;
 pub use self::view::{Fleet, View};
@@ -116,9 +116,18 @@ impl Inner {
         let binding = self.bindings.about(&entry.target).next().cloned();
         let member_hpas = self.member_hpas.about(&key).cloned().collect();
         let rivals = self.federated_hpas.about(&entry.target).filter(|other| other.key() != key).cloned().collect();
-        let taken = self.bindings.about(&entry.taken_target()).next().cloned();
+        let taken_over_binding = self.bindings.about(&entry.taken_over_target()).next().cloned();
         let (fleet, places) = (self.fleet(), self.places());
-        Some(View { federated_hpa: entry, rivals, binding, taken, member_hpas, fleet, places, scalers: Vec::new() })
+        Some(View {
+            federated_hpa: entry,
+            rivals,
+            binding,
+            taken_over_binding,
+            member_hpas,
+            fleet,
+            places,
+            scalers: Vec::new(),
+        })
     }
 
     /// Once everything is listed, all are reconciled: earlier decisions were based on a part.
@@ -209,7 +218,7 @@ impl Cache {
             federated_hpa: Arc::new(entry),
             rivals: Vec::new(),
             binding: None,
-            taken: binding,
+            taken_over_binding: binding,
             member_hpas,
             fleet,
             places,
@@ -325,7 +334,7 @@ impl Cache {
     }
 
     /// An object that was deleted meanwhile is not stored again.
-    fn wrote<I: Kept>(&self, item: I) {
+    fn wrote<I: CachedKind>(&self, item: I) {
         let mut inner = self.inner.lock();
         let table = I::table(&mut inner);
         if table.get(item.key()).is_some_and(|known| known.uid() == item.uid())
@@ -335,29 +344,29 @@ impl Cache {
         }
     }
 
-    fn begin<I: Kept>(&self) {
+    fn begin<I: CachedKind>(&self) {
         I::table(&mut self.inner.lock()).begin();
     }
 
-    fn put<I: Kept>(&self, item: I) {
+    fn put<I: CachedKind>(&self, item: I) {
         if self.change(|table| table.put(item)) {
             self.change.notify_one();
         }
     }
 
-    fn take<I: Kept>(&self, key: &Key) {
+    fn take<I: CachedKind>(&self, key: &Key) {
         if self.change(|table: &mut Table<I>| table.take(key)) {
             self.change.notify_one();
         }
     }
 
     /// Stores an object of a list. The changes of a list are reported at its end.
-    fn list<I: Kept>(&self, item: I) {
+    fn list<I: CachedKind>(&self, item: I) {
         self.change(|table| table.list(item));
     }
 
     /// Returns whether there was a change.
-    fn change<I: Kept>(&self, how: impl FnOnce(&mut Table<I>) -> Option<Change<I>>) -> bool {
+    fn change<I: CachedKind>(&self, how: impl FnOnce(&mut Table<I>) -> Option<Change<I>>) -> bool {
         let mut inner = self.inner.lock();
         let change = how(I::table(&mut inner));
         if let Some(change) = &change {
@@ -368,14 +377,14 @@ impl Cache {
     }
 
     /// Drops all objects of a kind until the next list.
-    fn forget<I: Kept>(&self) {
+    fn forget<I: CachedKind>(&self) {
         let mut inner = self.inner.lock();
         *I::table(&mut inner) = Table::default();
         (inner.fleet, inner.reported) = (None, None);
         inner.complete = false;
     }
 
-    fn end<I: Kept>(&self) {
+    fn end<I: CachedKind>(&self) {
         let mut inner = self.inner.lock();
         for change in I::table(&mut inner).end() {
             I::index(&mut inner, &change);
