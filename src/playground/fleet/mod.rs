@@ -131,11 +131,11 @@ impl Fleet {
     pub async fn build(plan: Plan) -> Result<Self, Fault> {
         let control = server(&plan, 0);
         for definition in karmada::definitions().map_err(|error| Fault::Definition(error.to_string()))? {
-            control.create(&definition).await?;
+            control.create(definition).await?;
         }
-        control.admit_by(&karmada::customizations::webhook());
+        control.admit_by("resourceinterpretercustomizations", &karmada::customizations::webhook());
         if plan.karmada.quota {
-            control.admit_by(&karmada::quota::webhook());
+            control.admit_by("resourcebindings", &karmada::quota::webhook());
         }
         for space in ["karmada-system", "karmada-cluster"] {
             control.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})).await?;
