@@ -123,20 +123,20 @@ async fn a_bearer_token_is_exchanged_as_the_kubelet_delivers_it() {
     let (url, accepted) = guarded("one").await;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("kubeconfig");
-    let user = format!("{{tokenFile: {}}}", directory.path().join("token").display());
-    let config = kubeconfig(&[("karmada", &url)]).replace("{}", &user);
-    let deliver = |version: &str, token: &str| {
-        volume::publish(directory.path(), version, &[("kubeconfig", &config), ("token", token)]);
+    let deliver = |token: &str| {
+        let config = kubeconfig(&[("karmada", &url)]).replace("{}", &format!("{{token: {token}}}"));
+        volume::publish(directory.path(), token, &[("kubeconfig", &config)]);
     };
-    deliver("one", "one");
+    deliver("one");
     let metrics = Metrics::new();
     let (client, mut reloader) = connect(&file, &metrics).await;
     assert!(matches!(reloader.poll().await, Polled::Unchanged));
     let knows = async || client.request_text(Request::get("/").body(Vec::new()).unwrap()).await.is_ok();
     assert!(knows().await);
-    // The link moves; the kubeconfig itself is the same.
+    // Only the link `..data` moves.
     *accepted.lock().unwrap() = "Bearer two".to_owned();
-    deliver("two", "two");
+    assert!(!knows().await);
+    deliver("two");
     assert!(matches!(reloader.poll().await, Polled::Exchanged), "{}", metrics.text());
     assert!(knows().await);
     assert!(matches!(reloader.poll().await, Polled::Unchanged));

@@ -6,7 +6,7 @@ use kube::api::ListParams;
 use kube::core::Request;
 use serde_json::Value;
 
-use super::survey::pages;
+use super::pages::pages;
 use crate::api::scale::Scale;
 use crate::controller::failure::{Asked, Failure};
 use crate::controller::request::send;

@@ -3,6 +3,7 @@
 
 pub mod correction;
 mod members;
+mod pages;
 mod perform;
 mod survey;
 pub mod workload;

@@ -4,16 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::StreamExt as _;
-use kube::Client;
 use kube::api::{GetParams, ListParams};
 use kube::core::Request;
-use kube::core::metadata::ListMeta;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::correction::{Correction, corrections};
 use super::members::Way;
+use super::pages::pages;
 use super::workload::{Member, MemberHpa, Scaler, Seen, StoredBinding, StoredHpa, StoredWork, Template, is_duplicated};
 use super::{Error, Plan, Recovery};
 use crate::api::hpa::CrossVersionObjectReference;
@@ -33,8 +32,6 @@ use crate::reconcile::federated_hpa::names;
 use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
 use crate::runtime::lease_activity::Place;
 
-/// Objects of a page.
-const PAGE: u32 = 500;
 /// Clusters that are read at a time.
 const CLUSTERS: usize = 8;
 /// Workloads that are read at a time.
@@ -78,33 +75,6 @@ struct Read {
     hpas: BTreeMap<Name, StoredHpa>,
     /// HPAs of fhpa in the member, by FederatedHPA; `None`: the member is not read.
     there: Option<BTreeMap<Name, Value>>,
-}
-
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "T: Deserialize<'de>"))]
-struct Page<T> {
-    #[serde(default)]
-    metadata: ListMeta,
-    items: Vec<T>,
-}
-
-/// All objects at `path`, page by page.
-pub(super) async fn pages<T: DeserializeOwned>(
-    client: &Client,
-    path: &str,
-    parameters: ListParams,
-    asked: Asked<'_>,
-) -> Result<Vec<T>, Failure> {
-    let mut parameters = parameters.limit(PAGE);
-    let mut all = Vec::new();
-    loop {
-        let page: Page<T> = send(client, Request::new(path).list(&parameters), asked).await?;
-        all.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => parameters = parameters.continue_token(&token),
-            None => return Ok(all),
-        }
-    }
 }
 
 impl Recovery {
