@@ -6,7 +6,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::terminal::Color;
 use super::{
-    completions, crds, cron, dashboard, doctor, install, plan, program, simulate, status, trial, uninstall, validate,
+    completions, crds, cron, dashboard, doctor, install, plan, program, recover, simulate, status, trial, uninstall,
+    validate,
 };
 use crate::run::{both, controller, webhook};
 use crate::runtime::identity;
@@ -74,6 +75,8 @@ pub enum Command {
     Install(Box<install::Args>),
     /// Hand all workloads back to Karmada and remove the installation.
     Uninstall(Box<uninstall::Args>),
+    /// Correct a control plane that was restored from a backup, before Karmada applies it to the members.
+    Recover(Box<recover::Args>),
     /// Show what runs: bounds, which clusters want more, and what comes next.
     Status(Box<status::Args>),
     /// Serve a web page of what runs, on this machine alone.
@@ -121,6 +124,7 @@ impl Cli {
             Command::Cron(args) => args.run(),
             Command::Install(args) => args.run(self.color),
             Command::Uninstall(args) => args.run(self.color),
+            Command::Recover(args) => args.run(self.color),
             Command::Status(args) => args.run(self.color),
             Command::Dashboard(args) => args.run(self.color),
             Command::Doctor(args) => args.run(self.color),

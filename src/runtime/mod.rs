@@ -7,6 +7,7 @@ pub mod connection;
 pub mod control_plane;
 pub mod identity;
 pub mod leader;
+pub mod lease_activity;
 pub mod lease_handover;
 pub mod lifecycle;
 pub mod logging;

@@ -25,6 +25,7 @@ use serde_json::json;
 
 use crate::bed::webhook::certificate;
 use crate::bed::within;
+use crate::webhook::volume;
 
 /// A server with a namespace by which it is known.
 async fn server(name: &str) -> (ApiServer, Listening) {
@@ -116,6 +117,30 @@ async fn credentials_that_the_server_refuses_do_not_replace_those_that_work() {
     std::fs::write(&file, config("three")).unwrap();
     assert!(matches!(reloader.poll().await, Reload::Reloaded));
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="ok"} 2"#), "{}", metrics.text());
+}
+
+#[tokio::test]
+async fn a_bearer_token_is_exchanged_as_the_kubelet_delivers_it() {
+    let (url, accepted) = guarded("one").await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    let deliver = |token: &str| {
+        let config = kubeconfig(&[("karmada", &url)]).replace("{}", &format!("{{token: {token}}}"));
+        volume::publish(directory.path(), token, &[("kubeconfig", &config)]);
+    };
+    deliver("one");
+    let metrics = Metrics::new();
+    let (client, mut reloader) = connect(&file, &metrics).await;
+    assert!(matches!(reloader.poll().await, Polled::Unchanged));
+    let knows = async || client.request_text(Request::get("/").body(Vec::new()).unwrap()).await.is_ok();
+    assert!(knows().await);
+    // Only the link `..data` moves.
+    *accepted.lock().unwrap() = "Bearer two".to_owned();
+    assert!(!knows().await);
+    deliver("two");
+    assert!(matches!(reloader.poll().await, Polled::Exchanged), "{}", metrics.text());
+    assert!(knows().await);
+    assert!(matches!(reloader.poll().await, Polled::Unchanged));
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ mod pending;
 mod preflight;
 mod proxy;
 mod quiet;
+mod recovery;
 mod release;
 pub mod scalers;
 mod simulated;
