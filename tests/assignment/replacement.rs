@@ -164,6 +164,22 @@ fn without_headroom_many_small_ones_do_not_go_together() {
 }
 
 #[test]
+fn without_headroom_each_of_several_releases_a_quarter_of_its_own() {
+    let mut world = running(12, &[("a", 2), ("b", 6), ("c", 4)]);
+    for name in ["b", "c"] {
+        leave(&mut world, name);
+    }
+    world.reconcile(usize::MAX);
+    let max = ["b", "c"].map(|name| {
+        world.deliver(name);
+        world.members[name].hpa.unwrap().max
+    });
+    assert_eq!(max, [5, 3], "a quarter of six is one");
+    assert_eq!(least_ready(&mut world, &mut Random(7), 6000), 10, "a quarter of ten at most");
+    assert_eq!((world.members["a"].entry, ready(&world)), (Some(12), 12));
+}
+
+#[test]
 fn with_headroom_for_some_none_is_lost_that_is_not_ready_elsewhere() {
     let mut world = running(18, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");

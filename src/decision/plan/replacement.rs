@@ -13,12 +13,9 @@ use super::distribute::{Range, distribute};
 use super::floors::{self, serves};
 use super::owed::{covers, holds, owed, still_runs};
 use super::participant::Participant;
-use super::transition::{frozen, present};
+use super::transition::{frozen, part, present};
 use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Request};
 use crate::decision::split::Replicas;
-
-/// Divisor of the replicas that a cluster releases before its replacement runs, where there is no headroom for both.
-const PART: Replicas = 4;
 
 /// Whether a leaving cluster may be removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -215,7 +212,6 @@ impl<'c, 'a> Going<'c, 'a> {
             return beside;
         }
         // A part of each, and no more than a part of all: many clusters with one replica each must not leave together.
-        let part = |ran: Replicas| ran.checked_div(PART).unwrap_or_default().max(1);
         let leaving = || leaving().filter_map(|(cluster, lost)| Some((cluster, lost.as_ref()?)));
         let parts = sum(leaving().map(|(cluster, lost)| part(lost.ran).min(cluster.may_run())));
         let parts = parts.min(part(sum(leaving().map(|(_, lost)| lost.ran))));

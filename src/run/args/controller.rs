@@ -83,7 +83,7 @@ pub(in crate::run) struct FailoverArgs {
     /// that.
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=86_400))]
     default_unreachable_toleration_seconds: u32,
-    /// While more than this part of the clusters (of three or more) is not ready, none of them fails over.
+    /// While more than this part of the clusters (of two: both) is not ready, none of them fails over.
     #[arg(long, default_value_t = 0.5, value_name = "PART", value_parser = part)]
     unhealthy_cluster_threshold: f64,
     /// Failovers in a second, over all objects; 0 switches them off.
