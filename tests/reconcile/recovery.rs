@@ -30,7 +30,8 @@ fn federated(max: i32) -> Scaler {
     let object = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
         "metadata": {"name": "web", "namespace": "prod"}, "spec": {"maxReplicas": max, "mode": "Distributed",
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
-    Scaler::Distributed { hpa: FederatedHpaEntry::of(&serde_json::from_value(object).unwrap()), taken: true }
+    let entry = FederatedHpaEntry::of(&serde_json::from_value(object).unwrap());
+    Scaler::Distributed { hpa: Box::new(entry), taken: true }
 }
 
 /// Two clusters, restored as they are: 4 and 6 replicas of at most 20.

@@ -249,6 +249,8 @@ pub fn requirements(template: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::{Copies, Interpreter, RETAIN_REPLICAS};
