@@ -316,7 +316,7 @@ pub struct ClusterHPADesired {
     /// Fewest replicas that it runs, its own included, while it replaces clusters that leave or failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement_min_replicas: Option<i32>,
-    /// When it was last seen to replace other clusters; the replacement ends some time later.
+    /// When the replacement began, or when it was complete; it ends some time later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement_time: Option<Time>,
     /// Replicas that it ran when it began to leave or failed; other clusters should run them.

@@ -21,6 +21,7 @@ mod recovery;
 mod release;
 pub mod scalers;
 mod simulated;
+mod stale;
 mod straight;
 mod suspend;
 mod truth;
