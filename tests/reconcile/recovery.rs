@@ -30,7 +30,8 @@ fn federated(max: i32) -> Scaler {
     let object = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
         "metadata": {"name": "web", "namespace": "prod"}, "spec": {"maxReplicas": max, "mode": "Distributed",
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
-    Scaler::Distributed { hpa: FederatedHpaEntry::of(&serde_json::from_value(object).unwrap()), taken: true }
+    let entry = FederatedHpaEntry::of(&serde_json::from_value(object).unwrap());
+    Scaler::Distributed { hpa: Box::new(entry), taken: true }
 }
 
 /// Two clusters, restored as they are: 4 and 6 replicas of at most 20.
@@ -190,7 +191,7 @@ fn what_runs_nowhere_and_what_was_never_taken_over_is_karmadas() {
     });
     assert_eq!(nowhere, []);
     let never = changed(|seen| {
-        let Scaler::Distributed { hpa, .. } = federated(2) else { unreachable!() };
+        let Scaler::Distributed { hpa, .. } = federated(2) else { panic!("it is Distributed") };
         seen.scaler = Scaler::Distributed { hpa, taken: false };
         seen.members.values_mut().for_each(|member| member.hpa = None);
     });

@@ -57,19 +57,7 @@ impl Recovery {
                 self.patch_template(subject, Some("scale"), &merging(managers::REPLICAS), &Patch::Merge(patch)).await
             }
             Correction::Manifest { cluster, replicas, retain } => {
-                let Some(work) = seen.works.get(cluster) else { return Ok(()) };
-                let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": work.version})];
-                let manifest = "/spec/workload/manifests/0";
-                let mut put = |path: &str, value: Value| {
-                    patch.push(json!({"op": "add", "path": format!("{manifest}{path}"), "value": value}));
-                };
-                if work.replicas.is_some() {
-                    put("/spec/replicas", json!(replicas));
-                }
-                if *retain {
-                    put(&format!("/metadata/labels/{}", RETAIN_REPLICAS.replace('/', "~1")), json!("true"));
-                }
-                self.json_patch(cluster, &work.name, &patch).await
+                self.manifest(subject, cluster, *replicas, *retain).await
             }
             Correction::Keep { cluster } => {
                 let Some(work) = seen.works.get(cluster) else { return Ok(()) };
@@ -79,22 +67,7 @@ impl Recovery {
                 ];
                 self.json_patch(cluster, &work.name, &patch).await
             }
-            Correction::Hpa { cluster, to, held, token, .. } => {
-                let Scaler::Distributed { hpa, .. } = &seen.scaler else { return Ok(()) };
-                let token = write_id::next(token.as_deref(), (self.clock)());
-                let version = plan.versions.get(cluster).copied().unwrap_or(HpaVersion::V2);
-                let write = Write { cluster, bounds: *to, version, outstanding: to.max, held: *held, token: &token };
-                let mut work = work_of(&hpa.object, write);
-                if let (Some(stored), Some(metadata)) =
-                    (seen.hpas.get(cluster), work.pointer_mut("/metadata").and_then(Value::as_object_mut))
-                {
-                    metadata.insert("resourceVersion".to_owned(), json!(stored.version));
-                }
-                let parameters = PatchParams::apply(managers::MEMBER_HPA).force();
-                let name = work_name(&hpa.object);
-                let request = works(cluster).patch(&name, &parameters, &Patch::Apply(&work));
-                self.work(cluster, &name, "patch", request).await
-            }
+            Correction::Hpa { .. } => self.hpa(plan, subject, correction).await,
             Correction::NoHpa { cluster, .. } => {
                 let Some(stored) = seen.hpas.get(cluster) else { return Ok(()) };
                 let preconditions = Preconditions { uid: None, resource_version: Some(stored.version.clone()) };
@@ -113,6 +86,41 @@ impl Recovery {
                 send::<Value>(&self.client, request, asked).await.map(drop)
             }
         }
+    }
+
+    async fn hpa(&self, plan: &Plan, subject: &Subject, correction: &Correction) -> Result<(), Failure> {
+        let Correction::Hpa { cluster, to, held, token, .. } = correction else { return Ok(()) };
+        let seen = &subject.seen;
+        let Scaler::Distributed { hpa, .. } = &seen.scaler else { return Ok(()) };
+        let token = write_id::next(token.as_deref(), (self.clock)());
+        let version = plan.versions.get(cluster).copied().unwrap_or(HpaVersion::V2);
+        let write = Write { cluster, bounds: *to, version, outstanding: to.max, held: *held, token: &token };
+        let mut work = work_of(&hpa.object, write);
+        if let (Some(stored), Some(metadata)) =
+            (seen.hpas.get(cluster), work.pointer_mut("/metadata").and_then(Value::as_object_mut))
+        {
+            metadata.insert("resourceVersion".to_owned(), json!(stored.version));
+        }
+        let parameters = PatchParams::apply(managers::MEMBER_HPA).force();
+        let name = work_name(&hpa.object);
+        let request = works(cluster).patch(&name, &parameters, &Patch::Apply(&work));
+        self.work(cluster, &name, "patch", request).await
+    }
+
+    async fn manifest(&self, subject: &Subject, cluster: &str, replicas: u32, retain: bool) -> Result<(), Failure> {
+        let Some(work) = subject.seen.works.get(cluster) else { return Ok(()) };
+        let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": work.version})];
+        let manifest = "/spec/workload/manifests/0";
+        let mut put = |path: &str, value: Value| {
+            patch.push(json!({"op": "add", "path": format!("{manifest}{path}"), "value": value}));
+        };
+        if work.replicas.is_some() {
+            put("/spec/replicas", json!(replicas));
+        }
+        if retain {
+            put(&format!("/metadata/labels/{}", RETAIN_REPLICAS.replace('/', "~1")), json!("true"));
+        }
+        self.json_patch(cluster, &work.name, &patch).await
     }
 
     async fn patch_template(
@@ -152,8 +160,9 @@ impl Recovery {
             metadata.insert("annotations".to_owned(), json!({SUSPENDED_FOR: &*hpa.key().name}));
         }
         let patch = json!({"metadata": metadata, "spec": spec});
-        let path = format!("/apis/work.karmada.io/v1alpha2/namespaces/{}/resourcebindings", subject.namespace);
-        let request = Request::new(path).patch(&stored.name, &merging(managers::BINDING), &Patch::Merge(&patch));
+        let requests =
+            Request::new(format!("/apis/work.karmada.io/v1alpha2/namespaces/{}/resourcebindings", subject.namespace));
+        let request = requests.patch(&stored.name, &merging(managers::BINDING), &Patch::Merge(&patch));
         let object = format!("ResourceBinding {}/{}", subject.namespace, stored.name);
         let asked = Asked { verb: "patch", group: "work.karmada.io", resource: "resourcebindings", object: &object };
         send::<Value>(&self.client, request, asked).await.map(drop)
@@ -161,8 +170,7 @@ impl Recovery {
 
     async fn json_patch(&self, cluster: &str, name: &str, patch: &[Value]) -> Result<(), Failure> {
         let manager = managers::RECOVERY;
-        let path = format!("{}/{name}?fieldManager={manager}", works_path(cluster));
-        let request = http::Request::patch(path)
+        let request = http::Request::patch(format!("{}/{name}?fieldManager={manager}", works_path(cluster)))
             .header(http::header::CONTENT_TYPE, "application/json-patch+json")
             .body(json!(patch).to_string().into_bytes())
             .map_err(kube::core::request::Error::BuildRequest);

@@ -161,7 +161,7 @@ impl Recovery {
     /// The workloads that fhpa scales, by the object that scales them, and the names of all FederatedHPAs.
     async fn scaled(&self) -> Result<(BTreeMap<String, (Target, Scaled)>, BTreeSet<Name>), Failure> {
         let place = format!("{GROUP}/v1alpha1");
-        let (mut scaled, mut stored, mut targets) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut workloads, mut stored, mut targets) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         for hpa in self.list::<FederatedHPA>(&place, GROUP, "federatedhpas").await? {
             let hpa = FederatedHpaEntry::of(&hpa);
             let key = hpa.key();
@@ -171,11 +171,11 @@ impl Recovery {
             let (reference, target) = (hpa.taken.clone(), hpa.taken_target());
             let scaler = match hpa.mode() {
                 Some(Mode::Centralized) if !taken => Scaler::Whole,
-                _ => Scaler::Distributed { hpa, taken },
+                _ => Scaler::Distributed { hpa: Box::new(hpa), taken },
             };
             if targets.insert(target.clone()) {
                 let namespace = key.namespace.to_string();
-                scaled.insert(object.clone(), (target, Scaled { object, reference, namespace, scaler }));
+                workloads.insert(object.clone(), (target, Scaled { object, reference, namespace, scaler }));
             }
         }
         for cron in self.list::<CronFederatedHPA>(&place, GROUP, "cronfederatedhpas").await? {
@@ -187,10 +187,10 @@ impl Recovery {
             let target = Target { namespace: namespace.clone(), group, kind, name };
             if target.group != GROUP && targets.insert(target.clone()) {
                 let one = Scaled { object: object.clone(), reference, namespace, scaler: Scaler::Whole };
-                scaled.insert(object, (target, one));
+                workloads.insert(object, (target, one));
             }
         }
-        Ok((scaled, stored))
+        Ok((workloads, stored))
     }
 
     /// Reads the Works of a cluster, and the HPAs of its member; with it why the member could not be read.

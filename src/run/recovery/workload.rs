@@ -18,7 +18,7 @@ pub enum Scaler {
     /// HPAs in the members.
     Distributed {
         /// The FederatedHPA.
-        hpa: FederatedHpaEntry,
+        hpa: Box<FederatedHpaEntry>,
         /// Whether the workload had been taken over.
         taken: bool,
     },
