@@ -75,7 +75,7 @@ pub enum Command {
     Install(Box<install::Args>),
     /// Hand all workloads back to Karmada and remove the installation.
     Uninstall(Box<uninstall::Args>),
-    /// Correct a control plane that was restored from a backup, before Karmada applies it to the members.
+    /// Correct a control plane restored from a backup, before Karmada applies it.
     Recover(Box<recover::Args>),
     /// Show what runs: bounds, which clusters want more, and what comes next.
     Status(Box<status::Args>),

@@ -191,7 +191,7 @@ fn what_runs_nowhere_and_what_was_never_taken_over_is_karmadas() {
     });
     assert_eq!(nowhere, []);
     let never = changed(|seen| {
-        let Scaler::Distributed { hpa, .. } = federated(2) else { unreachable!() };
+        let Scaler::Distributed { hpa, .. } = federated(2) else { panic!("it is Distributed") };
         seen.scaler = Scaler::Distributed { hpa, taken: false };
         seen.members.values_mut().for_each(|member| member.hpa = None);
     });
