@@ -316,7 +316,7 @@ pub struct ClusterHPADesired {
     /// The least that it runs in the place of clusters that leave or failed, with its own replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement_min_replicas: Option<i32>,
-    /// When others were last seen to be replaced; some time later that ends.
+    /// When it began, or when all were replaced; some time later it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement_time: Option<Time>,
     /// What it ran when it began to leave or failed; others are to run that.

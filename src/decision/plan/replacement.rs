@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::assignee::{Assignee, sum, take};
 use super::distribute::{Range, distribute};
-use super::floors::{self, serves};
+use super::floors::{self, Moves, serves};
 use super::owed::{covers, holds, owed, still_runs};
 use super::participant::Participant;
 use super::transition::{frozen, present};
@@ -56,7 +56,8 @@ pub(super) fn replace(
         remember_others(assignees);
         // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
         let evicting = clusters.iter().any(|cluster| cluster.evicting && cluster.state != ClusterState::Away);
-        let cut = floors::keep(request, assignees, going.any() || evicting);
+        let moves = Moves { replacing: going.any(), replaced: going.has_replaced(), evicting };
+        let cut = floors::keep(request, assignees, moves);
         going.ask_again(&cut);
         going.ask(request, assignees);
     } else {
@@ -136,6 +137,11 @@ impl<'c, 'a> Going<'c, 'a> {
 
     fn any(&self) -> bool {
         self.lost.iter().any(Option::is_some)
+    }
+
+    /// Whether the previous plan replaced clusters.
+    fn has_replaced(&self) -> bool {
+        self.clusters.iter().any(|cluster| cluster.memory.lost.is_some())
     }
 
     fn due(&self) -> Replicas {
@@ -223,11 +229,11 @@ impl<'c, 'a> Going<'c, 'a> {
     }
 
     /// Decides which clusters may be removed now, with the remaining note.
-    fn end(mut self, request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Replacement {
+    fn end(mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Replacement {
         let unready = deficit(assignees);
         let asked = unready == 0 && assignees.iter().all(floors::is_in_effect);
         let serves = assignees.iter().any(|assignee| assignee.answers() && assignee.participant.cluster.ready > 0);
-        let mut next = floors::end(request, assignees);
+        let mut next: Option<Timestamp> = None;
         let mut timed_out = false;
         let mut spare = self.spare(unready);
         let mut verdicts = Vec::with_capacity(self.clusters.len());
@@ -255,6 +261,10 @@ impl<'c, 'a> Going<'c, 'a> {
                 *lost = None;
             }
         }
+        if self.has_replaced() && !self.any() {
+            floors::renew(request, assignees);
+        }
+        next = next.into_iter().chain(floors::end(request, assignees)).min();
         let missing = self.due().saturating_add(unready);
         let note = (self.any() && missing > 0).then(|| {
             let obstacle = Self::obstacle(assignees);

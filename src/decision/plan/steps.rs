@@ -33,7 +33,7 @@ pub(super) fn steps<'a>(
         // With an HPA but without bounds, its running replicas exceed the budget.
         Transition::Leave(bounds) => {
             let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
-            let empty = !bounds.is_some() && (bound || cluster.running() == 0);
+            let empty = !bounds.is_some() && (bound || cluster.may_run() == 0);
             empty || *verdict == Verdict::TimesOut || settled && *verdict == Verdict::Goes
         }
         Transition::Have { .. } | Transition::Rest => false,
