@@ -177,10 +177,14 @@ impl Removal {
         let (client, place, clock) = (self.client.clone(), self.place.clone(), Arc::clone(&self.clock));
         let out = &mut self.out;
         let report = |acquired: &crate::runtime::lease_handover::Acquired| {
-            if let Some(holder) = &acquired.from {
-                let seconds = acquired.wait.as_secs();
-                let _ = writeln!(out, "Lease {}  taken from {holder}, which may still act for {seconds} s", place.name);
-            }
+            let (name, seconds) = (&place.name, acquired.wait.as_secs());
+            let _ = match &acquired.from {
+                Some(holder) => writeln!(out, "Lease {name}  taken from {holder}, which may still act for {seconds} s"),
+                None if seconds > 0 => {
+                    writeln!(out, "Lease {name}  was missing; a controller that held it may still act for {seconds} s")
+                }
+                None => Ok(()),
+            };
         };
         let identity = format!("uninstall_{}", identity::unique());
         let taken = Hold::take(client, place.clone(), identity, clock, report).await;

@@ -96,7 +96,12 @@ impl Hold {
         report: impl FnOnce(&Acquired),
     ) -> Result<Self, kube::Error> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
-        let acquired = lease_handover::acquire(&leases, &place.name, &identity).await?;
+        let mut acquired = lease_handover::acquire(&leases, &place.name, &identity).await?;
+        // The Lease was missing, so nobody knows whether somebody acts; where nothing is held there is nothing to act on.
+        let unknown = acquired.from.is_none() && !acquired.wait.is_zero();
+        if unknown && held(&client).await.is_ok_and(|held| held.is_empty()) {
+            acquired.wait = Duration::ZERO;
+        }
         report(&acquired);
         sleep(acquired.wait).await;
         let (tell, leadership) = watch::channel(None);
@@ -121,7 +126,7 @@ impl Hold {
         if !led {
             return Err(Stuck::Lease(format!("{}/{}", self.place.namespace, self.place.name)));
         }
-        let first = self.held().await.map_err(|error| Stuck::Refused(error.to_string()))?;
+        let first = held(&self.client).await.map_err(|error| Stuck::Refused(error.to_string()))?;
         let metrics = Arc::new(Metrics::new());
         let withdrawal = Withdrawal::new(Options {
             client: self.client.clone(),
@@ -152,20 +157,6 @@ impl Hold {
         ended.ok_or_else(|| Stuck::Unlisted(readiness.missing((self.clock)()).join("; ")))
     }
 
-    /// The FederatedHPAs whose workloads should be handed back, and those for which a binding is still suspended.
-    async fn held(&self) -> Result<BTreeSet<Key>, kube::Error> {
-        let everything = ListParams::default();
-        let all = Api::<FederatedHPA>::all(self.client.clone()).list(&everything).await?;
-        let held = all.items.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).map(|entry| entry.key());
-        let bindings = Api::<ResourceBinding>::all(self.client.clone()).list(&everything).await?;
-        let marked = bindings.items.iter().filter_map(|binding| {
-            let metadata = &binding.metadata;
-            let name = metadata.annotations.as_ref()?.get(SUSPENDED_FOR)?;
-            Some(Key::new(metadata.namespace.as_deref().unwrap_or_default(), name))
-        });
-        Ok(held.chain(marked).collect())
-    }
-
     /// Reserves the Lease until the other processes are gone, too.
     ///
     /// # Errors
@@ -175,6 +166,20 @@ impl Hold {
         let leases: Api<Lease> = Api::namespaced(self.client, &self.place.namespace);
         lease_handover::park(&leases, &self.place.name, PARKED).await
     }
+}
+
+/// The FederatedHPAs whose workloads should be handed back, and those for which a binding is still suspended.
+async fn held(client: &Client) -> Result<BTreeSet<Key>, kube::Error> {
+    let everything = ListParams::default();
+    let all = Api::<FederatedHPA>::all(client.clone()).list(&everything).await?;
+    let held = all.items.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).map(|entry| entry.key());
+    let bindings = Api::<ResourceBinding>::all(client.clone()).list(&everything).await?;
+    let marked = bindings.items.iter().filter_map(|binding| {
+        let metadata = &binding.metadata;
+        let name = metadata.annotations.as_ref()?.get(SUSPENDED_FOR)?;
+        Some(Key::new(metadata.namespace.as_deref().unwrap_or_default(), name))
+    });
+    Ok(held.chain(marked).collect())
 }
 
 /// Waits until no FederatedHPA holds a workload any more, of those in `first` and later ones; `None` when not all
