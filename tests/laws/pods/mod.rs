@@ -30,6 +30,8 @@ use super::{Change, Court, Law, is_ours};
 const AFTERMATH: SignedDuration = SignedDuration::from_secs(60);
 /// Longest time that a cluster is waited for that leaves: after it, it leaves all the same.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
+/// Until what a member's HPA did is reported.
+const REPORTED: SignedDuration = SignedDuration::from_secs(5);
 /// Times of an eviction are stored in whole seconds.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 /// Between the loss of a cluster and the replicas that others are asked for.
@@ -191,6 +193,9 @@ impl Pods {
             } else {
                 past.remove(target, cluster, after.asked, court);
             }
+        }
+        if by_hpa && after.asked < before.asked {
+            past.fall(before.asked - after.asked, world.now);
         }
         if there.is_none() {
             past.gone.remove(cluster);

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::Court;
 use super::super::world::{Federated, Target, World};
-use super::{AFTERMATH, AT_ONCE, PATIENCE, SECOND, ended};
+use super::{AFTERMATH, AT_ONCE, PATIENCE, REPORTED, SECOND, ended};
 
 /// What is known of one workload in one cluster.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,9 +67,17 @@ pub struct Past {
     /// workload after they are back, even where they got a share again.
     pub gone: BTreeMap<String, Timestamp>,
     pub lost: Vec<Lost>,
+    /// Replicas that HPAs of members removed, and when: for a moment nobody knows.
+    pub fell: Vec<(Timestamp, i64)>,
 }
 
 impl Past {
+    /// The HPA of a member, ours or another's, asks for so many fewer replicas.
+    pub fn fall(&mut self, replicas: i64, now: Timestamp) {
+        self.fell.retain(|(at, _)| now.duration_since(*at) < REPORTED);
+        self.fell.push((now, replicas));
+    }
+
     /// The user asks for fewer replicas than run: which of them go is not said, and members remove some by themselves.
     pub fn exceed(&mut self, target: &Target, world: &World) {
         let Some((_, hpa)) = world.acts_on(target).filter(|(_, hpa)| !world.duplicates(hpa)) else { return };
@@ -181,7 +189,8 @@ impl Past {
     /// leaves.
     pub fn allowance(&self, target: &Target, world: &World) -> i64 {
         let Some((_, hpa)) = world.acts_on(target) else { return 0 };
-        let asked: i64 = self.shares.values().map(|share| share.asked).sum();
+        let fell = self.fell.iter().filter(|(at, _)| world.now.duration_since(*at) < REPORTED);
+        let asked: i64 = self.shares.values().map(|share| share.asked).chain(fell.map(|(_, fell)| *fell)).sum();
         // One whose first pods went because more ran than max leaves as the others do.
         let leave = self.owing.iter().chain(&self.exceeded).chain(self.leaving.keys());
         let leave: BTreeSet<&String> = leave.collect();
