@@ -55,7 +55,7 @@ impl FederatedHpaWorker {
         mut retry_state: FederatedHpaRetryState,
     ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
         if let Err(failure) = self.leader_resync.read(&self.writer.client, &self.live.cache, leader).await {
-            warn!(%failure, "failed to list Works; nothing is written until that succeeds");
+            warn!(%failure, "failed to list what a new leader reads; nothing is written until that succeeds");
             retry_state.failures = retry_state.failures.saturating_add(1);
             self.reporter.retried(failure.class);
             let retry = Some(backoff::wait(failure.class, retry_state.failures, key, failure.retry_after));

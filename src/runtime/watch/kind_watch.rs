@@ -146,7 +146,8 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
             watcher::Event::Delete(object) => {
                 let key = key(&object.metadata);
                 self.known.remove(&key);
-                tell(self.intakes, |intake| intake.take(&key.0, &key.1));
+                let uid = object.metadata.uid.unwrap_or_default();
+                tell(self.intakes, |intake| intake.deleted(&key.0, &key.1, &uid));
             }
         }
     }

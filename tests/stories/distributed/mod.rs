@@ -20,6 +20,7 @@ mod quiet;
 mod release;
 pub mod scalers;
 mod simulated;
+mod stale;
 mod straight;
 mod suspend;
 mod truth;

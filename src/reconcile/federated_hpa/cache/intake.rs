@@ -55,6 +55,9 @@ where
     fn take(&mut self, namespace: &str, name: &str) {
         self.cache.take::<I>(&Key::new(namespace, name));
     }
+    fn deleted(&mut self, namespace: &str, name: &str, uid: &str) {
+        self.cache.deleted::<I>(&Key::new(namespace, name), uid);
+    }
     fn forget(&mut self) {
         self.cache.forget::<I>();
     }

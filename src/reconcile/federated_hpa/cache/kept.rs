@@ -67,9 +67,6 @@ impl Kept for MemberHpa {
             .into_iter()
             .flatten()
             .filter_map(|member_hpa| member_hpa.owner.as_deref().cloned());
-        if let (Some(before), None, Some(gone)) = (&change.before, &change.after, &mut inner.gone) {
-            gone.insert(before.uid.clone());
-        }
         if let (Some(before), Some(after)) = (&change.before, &change.after)
             && before.is_like(after)
         {

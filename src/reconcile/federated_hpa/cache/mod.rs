@@ -15,6 +15,7 @@ mod intake;
 mod kept;
 mod marks;
 mod member_hpa;
+pub mod reading;
 mod view;
 
 use std::collections::BTreeSet;
@@ -62,29 +63,9 @@ struct Inner {
     changed: BTreeSet<Key>,
     /// FederatedHPAs with changed measurements, and when these are reported.
     moved: (BTreeSet<Key>, Option<Instant>),
-    /// While Works are read beside the watch: the uids of those that the watch reported as deleted meanwhile.
+    /// While lists are read beside the watches: the uids of the objects that the watches reported as deleted meanwhile.
     gone: Option<BTreeSet<Box<str>>>,
     complete: bool,
-}
-
-/// Stores Works that are read beside the watch, until it is dropped.
-pub struct Reading<'a>(&'a Cache);
-
-impl Reading<'_> {
-    /// Stores a Work, unless the watch delivered a newer state.
-    pub fn put(&self, work: &Work) {
-        let member_hpa = MemberHpa::of(work);
-        let gone = self.0.inner.lock().gone.as_ref().is_some_and(|gone| gone.contains(&member_hpa.uid));
-        if !gone {
-            self.0.put(member_hpa);
-        }
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        self.0.inner.lock().gone = None;
-    }
 }
 
 impl Inner {
@@ -119,6 +100,17 @@ impl Inner {
         let taken = self.bindings.about(&entry.taken_target()).next().cloned();
         let (fleet, places) = (self.fleet(), self.places());
         Some(View { federated_hpa: entry, rivals, binding, taken, member_hpas, fleet, places, scalers: Vec::new() })
+    }
+
+    /// Follows a change of a kind in everything that depends on it.
+    fn follow<I: Kept>(&mut self, change: &Change<I>) {
+        I::index(self, change);
+        I::touch(self, change);
+        if let (Some(before), Some(gone)) = (&change.before, &mut self.gone)
+            && change.after.as_ref().is_none_or(|after| after.uid() != before.uid())
+        {
+            gone.insert(before.uid().into());
+        }
     }
 
     /// Once everything is listed, all are reconciled: earlier decisions were based on a part.
@@ -277,13 +269,6 @@ impl Cache {
         changed
     }
 
-    /// Begins to read Works beside the watch. One reading at a time.
-    #[must_use]
-    pub fn read_works(&self) -> Reading<'_> {
-        self.inner.lock().gone = Some(BTreeSet::new());
-        Reading(self)
-    }
-
     /// The FederatedHPAs that scale a workload.
     #[must_use]
     pub fn scaling(&self, workload: &ObjectReference) -> Vec<Key> {
@@ -351,38 +336,39 @@ impl Cache {
         }
     }
 
+    fn deleted<I: Kept>(&self, key: &Key, uid: &str) {
+        if self.change(|table: &mut Table<I>| table.deleted(key, uid)) {
+            self.change.notify_one();
+        }
+    }
+
     /// Stores an object of a list. The changes of a list are reported at its end.
     fn list<I: Kept>(&self, item: I) {
         self.change(|table| table.list(item));
     }
 
     /// Returns whether there was a change.
-    fn change<I: Kept>(&self, how: impl FnOnce(&mut Table<I>) -> Option<Change<I>>) -> bool {
+    fn change<I: Kept, C: IntoIterator<Item = Change<I>>>(&self, how: impl FnOnce(&mut Table<I>) -> C) -> bool {
         let mut inner = self.inner.lock();
-        let change = how(I::table(&mut inner));
-        if let Some(change) = &change {
-            I::index(&mut inner, change);
-            I::touch(&mut inner, change);
+        let mut any = false;
+        for change in how(I::table(&mut inner)) {
+            inner.follow(&change);
+            any = true;
         }
-        change.is_some()
+        any
     }
 
     /// Drops all objects of a kind until the next list.
     fn forget<I: Kept>(&self) {
         let mut inner = self.inner.lock();
         *I::table(&mut inner) = Table::default();
-        (inner.fleet, inner.reported) = (None, None);
+        (inner.fleet, inner.reported, inner.gone) = (None, None, None);
         inner.complete = false;
     }
 
     fn end<I: Kept>(&self) {
-        let mut inner = self.inner.lock();
-        for change in I::table(&mut inner).end() {
-            I::index(&mut inner, &change);
-            I::touch(&mut inner, &change);
-        }
-        inner.complete();
-        drop(inner);
+        self.change(Table::<I>::end);
+        self.inner.lock().complete();
         self.change.notify_one();
     }
 }
