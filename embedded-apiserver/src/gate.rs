@@ -188,5 +188,6 @@ fn refusal(refused: Refused) -> StatusError {
         details: status.get("details").cloned(),
         continue_token: None,
         warnings: warnings.into(),
+        header_only: None,
     }
 }

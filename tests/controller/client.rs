@@ -10,7 +10,9 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use embedded_apiserver::ApiServer;
+use embedded_apiserver::faults::Which;
 use embedded_apiserver::serve::{Listening, kubeconfig};
+use embedded_apiserver::status::StatusError;
 use fhpa::runtime::clock;
 use fhpa::runtime::control_plane::{self, Bounds, Client, KubeconfigReloader, Origin, TimedOut};
 use fhpa::runtime::metrics::Metrics;
@@ -131,16 +133,16 @@ async fn a_bearer_token_is_exchanged_as_the_kubelet_delivers_it() {
     deliver("one");
     let metrics = Metrics::new();
     let (client, mut reloader) = connect(&file, &metrics).await;
-    assert!(matches!(reloader.poll().await, Polled::Unchanged));
+    assert!(matches!(reloader.poll().await, Reload::Unchanged));
     let knows = async || client.request_text(Request::get("/").body(Vec::new()).unwrap()).await.is_ok();
     assert!(knows().await);
     // Only the link `..data` moves.
     *accepted.lock().unwrap() = "Bearer two".to_owned();
     assert!(!knows().await);
     deliver("two");
-    assert!(matches!(reloader.poll().await, Polled::Exchanged), "{}", metrics.text());
+    assert!(matches!(reloader.poll().await, Reload::Reloaded), "{}", metrics.text());
     assert!(knows().await);
-    assert!(matches!(reloader.poll().await, Polled::Unchanged));
+    assert!(matches!(reloader.poll().await, Reload::Unchanged));
 }
 
 #[tokio::test]
@@ -320,4 +322,21 @@ async fn a_silent_watch_ends_and_may_be_asked_for_again() {
     let events: Vec<_> = spaces.watch(&WatchParams::default(), "7").await.unwrap().try_collect().await.unwrap();
     assert!(events.is_empty());
     assert_eq!(begun.elapsed().as_secs(), 120);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_api_server_that_names_its_delay_in_a_header_is_left_alone_for_as_long() {
+    let server = ApiServer::builder().build();
+    let client = control_plane::bounded(server.client(), Bounds::default(), Metrics::new().requests());
+    let all = Which::default();
+    server.faults().fail(all, 2, StatusError::too_many_requests_in_text(7.try_into().unwrap()));
+    let spaces = Api::<Namespace>::all(client);
+    let error = spaces.get("default").await.unwrap_err();
+    let kube::Error::Api(status) = &error else { panic!("{error:?}") };
+    assert_eq!((status.code, status.message.as_str()), (429, "Too many requests, please try again later."));
+    assert_eq!(control_plane::retry_after(status), Some(Duration::from_secs(7)));
+    let error = spaces.watch(&WatchParams::default(), "1").await.err().unwrap();
+    let kube::Error::Api(status) = &error else { panic!("{error:?}") };
+    assert_eq!(control_plane::retry_after(status), Some(Duration::from_secs(7)));
+    assert!(spaces.get("default").await.is_ok());
 }

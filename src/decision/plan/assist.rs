@@ -36,10 +36,13 @@ pub(super) fn assist(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) 
 
 /// Distributes `total` further replicas by policy to the clusters that can run them. Returns how many were distributed.
 fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: Replicas) -> Replicas {
+    if total == 0 {
+        return 0;
+    }
     let able = assignees.iter().enumerate();
     let receivers: Vec<(usize, Participant<'_>, Range)> =
         able.filter_map(|(at, assignee)| Some((at, receiver(request, assignee)?))).map(with_range).collect();
-    if total == 0 || receivers.is_empty() {
+    if receivers.is_empty() {
         return 0;
     }
     let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) =

@@ -102,6 +102,9 @@ impl<'c, 'a> Going<'c, 'a> {
     /// Replicas that leaving clusters removed by themselves are no longer due. It does not matter which cluster runs
     /// them.
     fn follow(&mut self) {
+        if !self.any() {
+            return;
+        }
         let mut covered: Replicas = 0;
         let mut dues: Vec<(&str, Replicas)> = Vec::with_capacity(self.clusters.len());
         for (cluster, lost) in self.clusters.iter().zip(&self.lost) {
@@ -157,6 +160,9 @@ impl<'c, 'a> Going<'c, 'a> {
         let unable: Vec<(&str, Replicas)> =
             assignees.iter().map(|assignee| (assignee.participant.cluster.name, cannot_run(assignee))).collect();
         let moves = sum(unable.iter().map(|(_, unable)| *unable));
+        if due == 0 && moves == 0 {
+            return;
+        }
         let batch = self.batch(request, assignees, due);
         let mut given = share_out(request, assignees, batch.saturating_add(moves), false);
         if given == 0 {
@@ -187,6 +193,9 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// Reduces the due replicas by `given`: first those of failed clusters, which are missing now.
     fn settle(&mut self, given: Replicas) {
+        if given == 0 {
+            return;
+        }
         let mut rest = given;
         for failed in [true, false] {
             let pairs = self.lost.iter().zip(self.clusters);

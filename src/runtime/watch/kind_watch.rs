@@ -16,7 +16,7 @@ use super::event_handler::EventHandler;
 use super::kind_index::Key;
 use super::readers::Intakes;
 use super::retries::{Pause, Retries};
-use super::watch_error::{advice, is_missing, is_refusal};
+use super::watch_error::{advice, asked_wait, is_missing, is_refusal};
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::lifecycle::Condition;
 use crate::runtime::metrics::Metrics;
@@ -179,7 +179,7 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
         notify_all(self.intakes, |intake| intake.failed(error));
         self.metrics.watch_failed(self.kind);
         self.metrics.watch_fails(self.kind, true);
-        let Pause { wait, say } = self.retries.failed(is_refusal(error));
+        let Pause { wait, say } = self.retries.failed(is_refusal(error), asked_wait(error));
         if let Some(failures) = say {
             let kind = self.kind;
             let what = error.to_string();
