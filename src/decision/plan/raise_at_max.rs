@@ -91,8 +91,8 @@ fn donate(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
         return false;
     }
     // Only clusters that are not stuck donate, so that no donation changes the need of others.
-    let needy = assignees.iter().filter(|assignee| need(request, assignee) > 0);
-    let mut ranks: Vec<Option<i32>> = needy.map(|assignee| rank(request, assignee)).collect();
+    let at_max = assignees.iter().filter(|assignee| need(request, assignee) > 0);
+    let mut ranks: Vec<Option<i32>> = at_max.map(|assignee| rank(request, assignee)).collect();
     ranks.sort_unstable();
     ranks.dedup();
     let mut moved = false;
