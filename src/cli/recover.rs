@@ -40,13 +40,13 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-A backup says what members ran when it was made. Karmada would apply that, and end pods. This command reads
-what each member runs now and writes it into the Works, ResourceBindings and bounds of the workloads that
-fhpa scales, so that nothing changes when Karmada's controllers start. It refuses to write while they run,
-or a controller of fhpa that is not frozen. It says first what it writes, and asks. It can be repeated.
+A backup says what members ran when it was made. Karmada would apply that, and end pods. This command reads \
+    what each member runs now and writes it into the Works, ResourceBindings and bounds of the workloads that \
+    fhpa scales, so that nothing changes when Karmada's controllers start. It refuses to write while they run, \
+    or a controller of fhpa that is not frozen. It says first what it writes, and asks. It can be repeated.
 
-karmada-apiserver, karmada-aggregated-apiserver, karmada-webhook and the webhook of fhpa must answer.
-Apply manifests that are newer than the backup before.
+karmada-apiserver, karmada-aggregated-apiserver, karmada-webhook and the webhook of fhpa must answer. \
+    Apply manifests that are newer than the backup before.
 
 Examples:
   fhpa recover --kubeconfig karmada.config --dry-run
