@@ -50,7 +50,7 @@ karmada-apiserver, karmada-aggregated-apiserver, karmada-webhook and the webhook
 
 Examples:
   fhpa recover --kubeconfig karmada.config --dry-run
-  fhpa recover --kubeconfig karmada.config --member edge7=edge7.config --without burnt-down
+  fhpa recover --kubeconfig karmada.config --member edge7=edge7.config --without edge9
 
 Exit codes:
   0  the control plane says what the members run
