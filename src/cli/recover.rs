@@ -14,7 +14,7 @@ use crate::run::recovery::{Plan, Planned, Recovery};
 use crate::run::{ControlPlaneArgs, LeaseArgs};
 use crate::runtime::clock;
 use crate::runtime::control_plane::{self, Origin};
-use crate::runtime::lease_activity::Place;
+use crate::runtime::lease_activity::LeaseLocation;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -81,7 +81,7 @@ impl Args {
                     members.insert(cluster.clone(), own_client(&cluster, file).await?);
                 }
                 let LeaseArgs { lease_name, lease_namespace } = lease;
-                let lease = Place { namespace: lease_namespace, name: lease_name };
+                let lease = LeaseLocation { namespace: lease_namespace, name: lease_name };
                 let without: BTreeSet<String> = without.into_iter().collect();
                 let recovery = Recovery { client, members, without, lease, clock: Arc::new(clock::wall) };
                 Ok(Run { recovery, dry_run, yes, out: Box::new(color.stdout()) }.run().await)
@@ -188,20 +188,6 @@ impl Run {
 
     /// Whether the user wants that.
     fn is_wanted(&mut self) -> bool {
-        if self.yes {
-            return true;
-        }
-        self.say("Write this? Only `yes` is an agreement:");
-        match question::agreed() {
-            Ok(true) => true,
-            Ok(false) => {
-                self.say("Nothing was written.");
-                false
-            }
-            Err(why) => {
-                self.say(why);
-                false
-            }
-        }
+        self.yes || question::is_agreed(&mut self.out, "Write this?", "Nothing was written.")
     }
 }
