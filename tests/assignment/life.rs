@@ -1,7 +1,7 @@
 //! Plans applied step by step, with losses, delays, edits and failures: invariants at every moment, and the final
 //! state.
 
-use fhpa::decision::plan::{Action, Bounds, ClusterState, Policy, Request, Wait, plan};
+use fhpa::decision::plan::{Action, Bounds, ClusterState, Policy, Request, Share, Wait, plan};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -26,8 +26,10 @@ pub fn settle(world: &mut World) -> Result<(), TestCaseError> {
         world.calm();
         let request = world.observe();
         let planned = plan(&request);
-        // Mins that are held for others fall by time alone; those of a cluster that waits for headroom stay.
-        let holds = round < HELD && planned.shares.iter().any(|share| share.memory.floor.is_some());
+        // Mins that are held for others fall by time alone; those of a cluster that waits for headroom stay. What is
+        // missing is run as soon as somebody has room for it, for a while.
+        let owes = |share: &Share<'_>| share.memory.floor.is_some() || share.memory.lost.is_some();
+        let holds = round < HELD && planned.shares.iter().any(owes);
         let waits = holds || planned.steps.iter().any(|step| step.wait == Wait::Replaced);
         still = if world.reconcile(usize::MAX) == 0 && !waits { still + 1 } else { 0 };
         // What nobody can replace leaves after a while.

@@ -239,7 +239,9 @@ impl Scene {
         for (cluster, member) in &world.members {
             let hpas = member.hpas.iter().map(|(name, hpa)| format!("{name} {}", hpa.bounds));
             let runs = member.workloads.iter().map(|(target, runs)| format!("{target} {}/{}", runs.ready, runs.asked));
-            let all = hpas.chain(runs).collect::<Vec<_>>().join(", ");
+            let sent = world.sent.values().filter(|sent| sent.cluster == *cluster);
+            let sent = sent.map(|sent| format!("Work of {} {}", sent.owner, sent.bounds));
+            let all = hpas.chain(runs).chain(sent).collect::<Vec<_>>().join(", ");
             lines.push(format!("    {cluster} answers {}: {all}", world.answers(cluster)));
         }
         lines.join("\n")

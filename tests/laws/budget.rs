@@ -1,9 +1,10 @@
 //! Law 2: the sum of the member HPAs never exceeds `spec.maxReplicas`.
 //!
 //! Tolerated: Duplicated; a sum from before max was lowered, as long as no bound is raised; a raise that was written
-//! when max was greater and is still in flight; the bounds of a cluster that does not answer and whose Work is gone,
-//! which are given to others until the member's HPA is also gone, or is written again; an HPA that another client
-//! edited or deleted in the member counts with the bounds of its Work.
+//! when max was greater and is still in flight, for as long as the object is suspended also one to a cluster that did
+//! not answer; the bounds of a cluster that does not answer and whose Work is gone, which are given to others until the
+//! member's HPA is also gone, or is written again; an HPA that another client edited or deleted in the member counts
+//! with the bounds of its Work.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -93,7 +94,7 @@ impl Budget {
             self.given_up.remove(&key);
         }
         let Some(hpa) = world.federated.get(name).filter(|_| raised) else { return };
-        let allowed = hpa.most_since(world.now - court.terms.queue);
+        let allowed = hpa.most_since(world.now, court.terms.queue);
         let sum: i64 = self.in_effect(name, world).values().sum();
         if sum > allowed && !world.duplicates(hpa) {
             let all = show(&self.in_effect(name, world));
@@ -124,7 +125,7 @@ impl Budget {
                 *max = (*max).max(sent.bounds.max);
             }
         }
-        let allowed = hpa.most_since(world.now - SEEN);
+        let allowed = hpa.most_since(world.now, SEEN);
         let sum: i64 = all.values().sum();
         if sum > allowed && !world.duplicates(hpa) {
             court.breaks(

@@ -99,6 +99,32 @@ fn a_max_that_the_user_lowers_is_not_exceeded_by_a_raise() {
 }
 
 #[test]
+fn what_was_written_before_a_suspension_may_arrive_whatever_max_is_then() {
+    let late = |suspended: bool| {
+        let mut stream = Stream::new();
+        stream.put("", work("member1", 1, 15));
+        stream.put("member1", member_hpa(1, 15));
+        stream.put("", work("member2", 1, 15));
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["spec"]["suspend"] = json!(suspended);
+            hpa["status"] = json!({});
+        });
+        stream.pass(120);
+        lower_max(&mut stream, 20);
+        stream.pass(600);
+        stream.put("member2", member_hpa(1, 15));
+        stream
+    };
+    late(true).keeps();
+    late(false).breaks("law 2");
+    let mut resumed = late(true);
+    resumed.edit("", "FederatedHPA", |hpa| hpa["spec"]["suspend"] = json!(false));
+    resumed.pass(120);
+    resumed.put("", work("member2", 1, 16));
+    resumed.breaks("law 2");
+}
+
+#[test]
 fn a_cluster_that_does_not_answer_counts_until_its_work_is_gone() {
     let lost = |given_up: bool| {
         let mut stream = Stream::new();

@@ -85,6 +85,8 @@ pub struct Federated {
     pub scales_to_zero: bool,
     /// Whether the user suspends it: edits wait.
     pub suspends: bool,
+    /// Since when.
+    pub suspended: Option<Timestamp>,
     pub assists: bool,
     pub deleting: bool,
     /// Whether it has our finalizer.
@@ -104,8 +106,10 @@ impl Federated {
         self.taken.as_ref().unwrap_or(&self.target)
     }
 
-    /// The greatest max that held since.
-    pub fn most_since(&self, since: Timestamp) -> i64 {
+    /// The greatest max that held since `ago`. While it is suspended edits of max wait, and what was written before may
+    /// still arrive.
+    pub fn most_since(&self, now: Timestamp, ago: SignedDuration) -> i64 {
+        let since = self.suspended.map_or(now, |at| at.min(now)) - ago;
         let older = self.older.iter().filter(|(until, _)| *until >= since).map(|(_, max)| *max);
         older.chain([self.bounds.max]).max().unwrap_or_default()
     }

@@ -78,6 +78,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         duplicated: kind.filter(|kind| !kind.is_empty()).map(|kind| kind == "Duplicated"),
         scales_to_zero: truth(object, "/spec/scalingToZero"),
         suspends: truth(object, "/spec/suspend"),
+        suspended: truth(object, "/spec/suspend").then_some(now),
         assists: at(object, "/spec/scaleAssist").and_then(Value::as_bool).unwrap_or(true),
         deleting: deleting(object),
         held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
@@ -89,6 +90,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
     };
     if let Some(before) = before.filter(|before| before.uid == hpa.uid) {
         hpa.older = before.older;
+        hpa.suspended = hpa.suspended.map(|now| before.suspended.unwrap_or(now));
         // Each cluster has the whole of it: there is no sum that was allowed.
         let duplicated = before.duplicated == Some(true) && hpa.duplicated != Some(true);
         if duplicated || before.bounds.max != hpa.bounds.max {

@@ -217,14 +217,15 @@ impl Player<'_> {
         self.passes(14).await;
     }
 
+    /// More is needed than what Karmada's controller may run too much by then: both must act.
     async fn loses_all_metrics(&mut self) {
-        self.phase("no metrics", 15);
+        self.phase("no metrics", 21);
         self.silence(&MEMBERS, true);
-        self.shop([5; 3]);
+        self.shop([7; 3]);
         self.passes(24).await;
-        self.phase("metrics are back", 15);
+        self.phase("metrics are back", 21);
         self.silence(&MEMBERS, false);
-        self.reaches(SHOP, 15).await;
+        self.reaches(SHOP, 21).await;
         self.passes(4).await;
     }
 }
