@@ -2,6 +2,7 @@
 //! step.
 
 mod cases;
+mod clock;
 mod days;
 mod fleet;
 mod help;

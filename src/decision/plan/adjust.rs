@@ -51,6 +51,7 @@ pub(super) fn adjust(
             adjusted.divided = optimized.divided;
             next.push(optimized.next);
         }
+        next.extend(assignees.iter().flat_map(|assignee| assignee.may_move_at(request)).map(Some));
         if settled {
             assist::assist(request, &mut assignees);
         }

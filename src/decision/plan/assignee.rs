@@ -51,6 +51,14 @@ impl Assignee<'_, '_> {
         !request.within(gave, REACTION) && !request.within(got, REACTION)
     }
 
+    /// When it may receive or donate headroom again, after it did.
+    pub(super) fn may_move_at(&self, request: &Request<'_>) -> impl Iterator<Item = Timestamp> + use<> {
+        let Memory { gave, got, .. } = self.target.memory;
+        let spans = [REACTION, request.window];
+        let moves = [gave, got].into_iter().flatten();
+        moves.flat_map(move |moved| spans.into_iter().filter_map(move |span| moved.checked_add(span).ok()))
+    }
+
     /// Sets its max, and remembers donors and receivers.
     pub(super) fn set_max(&mut self, max: Replicas, now: Timestamp, reason: Reason) {
         let before = self.target.bounds.max;

@@ -85,10 +85,9 @@ fn held(request: &Request<'_>) -> SignedDuration {
     request.window.max(GIVEN_UP)
 }
 
-/// When the next assist by the min of an HPA ends.
+/// When the next assist ends.
 pub(super) fn end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Timestamp> {
-    let by_min = assignees.iter().filter(|assignee| !assignee.participant.cluster.reach.scale);
-    let sinces = by_min.filter_map(|assignee| Some(assignee.target.memory.assist?.since));
+    let sinces = assignees.iter().filter_map(|assignee| Some(assignee.target.memory.assist?.since));
     let ends = sinces.flat_map(|since| [GIVEN_UP, held(request)].map(|span| since.checked_add(span).ok())).flatten();
     ends.filter(|end| *end > request.now).min()
 }

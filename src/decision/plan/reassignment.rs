@@ -6,6 +6,7 @@ use super::assignment::{Target, Targets, assign, bounds};
 use super::distribute;
 use super::distribute::Range;
 use super::participant::Participant;
+use super::signal::is_stuck;
 use super::{Bounds, Cluster, Memory, Policy, Reason, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 
@@ -62,8 +63,9 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participant
 /// does not need any, and no headroom was moved within the window.
 fn regains(request: &Request<'_>, participants: &[Participant<'_>]) -> bool {
     let calm = |participant: &Participant<'_>| {
-        let Memory { stuck, gave, got, .. } = participant.cluster.memory;
-        stuck.is_none() && ![gave, got].iter().any(|moved| request.within(*moved, request.window))
+        let Memory { gave, got, .. } = participant.cluster.memory;
+        !is_stuck(request, participant.cluster)
+            && ![gave, got].iter().any(|moved| request.within(*moved, request.window))
     };
     let regains = |(participant, fair): (&Participant<'_>, Bounds)| {
         let Cluster { target, memory, available, desired, .. } = *participant.cluster;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::assignee::Assignee;
-use super::{Cause, Cluster, Request, Stuck};
+use super::{Cause, Cluster, ClusterState, Memory, Request, Stuck};
 
 /// Updates the stored state of each cluster. Returns when the next of them counts as stuck.
 ///
@@ -11,7 +11,10 @@ use super::{Cause, Cluster, Request, Stuck};
 /// from others for a cluster are forgotten when it needs no more, not when the symptom is gone for a moment: releasing
 /// headroom alone removes pending pods.
 pub(super) fn look(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Option<Timestamp> {
-    for assignee in assignees.iter_mut().filter(|assignee| assignee.answers() && !is_unknown(assignee)) {
+    let known = |assignee: &&mut Assignee<'_, '_>| {
+        assignee.answers() && !is_unknown(assignee.participant.cluster, assignee.target.memory)
+    };
+    for assignee in assignees.iter_mut().filter(known) {
         let memory = &mut assignee.target.memory;
         let since = memory.stuck.map_or(request.now, |stuck| stuck.since);
         memory.stuck = cause(request, assignee.participant.cluster).map(|cause| Stuck { cause, since });
@@ -30,12 +33,19 @@ pub(super) fn counts(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> bool
     stuck.since.checked_add(request.delay).is_ok_and(|end| end <= request.now)
 }
 
+/// Whether it cannot scale, by what is seen of it now.
+pub(super) fn is_stuck(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
+    if cluster.state != ClusterState::Serving || is_unknown(cluster, cluster.memory) {
+        return cluster.memory.stuck.is_some();
+    }
+    cause(request, cluster).is_some()
+}
+
 /// Whether it was at its max, and its HPA has not confirmed the bounds that were written since. What it says next
 /// counts: otherwise help would be asked for again with every write.
-fn is_unknown(assignee: &Assignee<'_, '_>) -> bool {
-    let cluster = assignee.participant.cluster;
+fn is_unknown(cluster: &Cluster<'_>, memory: Memory) -> bool {
     let unconfirmed = cluster.hpa.is_some_and(|hpa| !hpa.confirmed);
-    let at_max = assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::AtMax);
+    let at_max = memory.stuck.is_some_and(|stuck| stuck.cause == Cause::AtMax);
     unconfirmed && at_max && cluster.pending == 0 && !cluster.overdue
 }
 
