@@ -49,6 +49,7 @@ pub(super) fn adjust(
             adjusted.divided = optimized.divided;
             next.push(optimized.next);
         }
+        assist::forget(request, &mut assignees);
         if settled {
             assist::assist(request, &mut assignees);
         }
@@ -64,9 +65,9 @@ pub(super) fn adjust(
     } else {
         assist::forget(request, &mut assignees);
         for assignee in &mut assignees {
-            let Memory { floor, others, failed, assist, .. } = assignee.target.memory;
+            let Memory { floor, others, failed, assist, scale_ups, .. } = assignee.target.memory;
             let assist = assist.filter(|_| floor.is_some());
-            assignee.target.memory = Memory { assist, floor, others, failed, ..Memory::default() };
+            assignee.target.memory = Memory { assist, scale_ups, floor, others, failed, ..Memory::default() };
         }
         adjusted.replacement = replacement::replace(request, clusters, &mut assignees);
     }
