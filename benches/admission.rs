@@ -20,7 +20,7 @@ use fhpa::admission::router::{Clock, WebhookState, router};
 use fhpa::admission::{envelope, response};
 use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
-use fhpa::run::process::{Surroundings, judge};
+use fhpa::run::process::{ReviewDependencies, judge};
 use fhpa::run::review_log::ReviewLog;
 use fhpa::run::review_metrics::ReviewMetrics;
 use fhpa::runtime::zones::ZoneDatabase;
@@ -30,7 +30,7 @@ use tower::Service as _;
 
 fn reviews(c: &mut Criterion) {
     let zones = Arc::new(ZoneDatabase::open());
-    let judge = judge(Settings::default())(Surroundings {
+    let judge = judge(Settings::default())(ReviewDependencies {
         related_objects: Arc::new(NoRelatedObjects),
         zones,
         preview: None,

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use fhpa::admission::{envelope, response};
 use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
-use fhpa::run::process::{Surroundings, judge};
+use fhpa::run::process::{ReviewDependencies, judge};
 use fhpa::runtime::clock;
 use fhpa::runtime::zones::ZoneDatabase;
 
 fn main() {
     let zones = Arc::new(ZoneDatabase::open());
-    let judge = judge(Settings::default())(Surroundings {
+    let judge = judge(Settings::default())(ReviewDependencies {
         related_objects: Arc::new(NoRelatedObjects),
         zones,
         preview: None,

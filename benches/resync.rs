@@ -23,7 +23,7 @@ use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
 use fhpa::reconcile::federated_hpa::manifest::{Write, work_of};
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
-use fhpa::reconcile::federated_hpa::observe::{Words, observe};
+use fhpa::reconcile::federated_hpa::observe::{PlacementSpec, observe};
 use fhpa::reconcile::federated_hpa::status;
 use fhpa::runtime::clock;
 use fhpa::runtime::watch::{Intakes, Readers};
@@ -200,8 +200,8 @@ fn filled(size: &Size, assigned: &Assigned) -> LiveState {
 fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&Plan<'_>, status::Planned<'_>)) {
     let view = live.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
-    let words = Words::of(&view, binding).unwrap();
-    let observed = observe(&view, binding, &words, live, NOW);
+    let placement_spec = PlacementSpec::of(&view, binding).unwrap();
+    let observed = observe(&view, binding, &placement_spec, live, NOW);
     let plan = plan(&observed.request);
     tell(&plan, status::planned(&view, &observed, &plan, None, NOW));
 }
@@ -210,7 +210,7 @@ fn resync(live: &LiveState) -> (usize, usize) {
     let (mut objects, mut steps) = (0, 0);
     for key in live.cache.keys() {
         look(live, &key, |plan, status| {
-            assert!(status.stands(), "the object is not at rest");
+            assert!(status.is_stored(), "the object is not at rest");
             steps += black_box(plan).steps.len();
         });
         objects += 1;
@@ -230,8 +230,8 @@ fn stages(live: &LiveState, key: &Key) -> [f64; 4] {
     let each = |time: Duration| time.as_secs_f64() * 1e6 / f64::from(ROUNDS);
     let view = live.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
-    let words = Words::of(&view, binding).unwrap();
-    let observed = observe(&view, binding, &words, live, NOW);
+    let placement_spec = PlacementSpec::of(&view, binding).unwrap();
+    let observed = observe(&view, binding, &placement_spec, live, NOW);
     let planned = plan(&observed.request);
     let measure = |work: &dyn Fn()| {
         let start = processor();
@@ -240,10 +240,10 @@ fn stages(live: &LiveState, key: &Key) -> [f64; 4] {
     };
     [
         measure(&|| drop(black_box(live.cache.view(key)))),
-        measure(&|| drop(black_box(observe(&view, binding, &words, live, NOW).request))),
+        measure(&|| drop(black_box(observe(&view, binding, &placement_spec, live, NOW).request))),
         measure(&|| drop(black_box(plan(&observed.request)))),
         measure(&|| {
-            assert!(status::planned(&view, &observed, &planned, None, NOW).stands(), "the object is not at rest");
+            assert!(status::planned(&view, &observed, &planned, None, NOW).is_stored(), "the object is not at rest");
         }),
     ]
 }
@@ -268,7 +268,7 @@ fn main() {
     println!("memory      {bytes} bytes for each FederatedHPA in each cluster ({pairs} counted)");
     let one = allocation_counter::measure(|| {
         look(kept.as_ref().unwrap(), &key, |_, status| {
-            black_box(status.stands());
+            black_box(status.is_stored());
         })
     });
     println!("allocations {} of {} bytes for one look at {} clusters", one.count_total, one.bytes_total, size.clusters);

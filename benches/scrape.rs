@@ -26,7 +26,7 @@ fn scrape(c: &mut Criterion) {
     let objects = &metrics.controller().objects;
     objects.limit(OBJECTS);
     for number in 0..OBJECTS {
-        objects.say(("production", &format!("workload-{number}")), &figures(12));
+        objects.set(("production", &format!("workload-{number}")), &figures(12));
     }
     let text = metrics.scrape(Format::Text);
     let series = text.lines().filter(|line| line.starts_with("fhpa_federated_hpa")).count();
@@ -41,12 +41,12 @@ fn scrape(c: &mut Criterion) {
 
     let mut group = c.benchmark_group("object");
     group
-        .bench_function("unchanged", |b| b.iter(|| objects.say(("production", "workload-7"), black_box(&figures(12)))));
+        .bench_function("unchanged", |b| b.iter(|| objects.set(("production", "workload-7"), black_box(&figures(12)))));
     let mut replicas = 0;
     group.bench_function("changed", |b| {
         b.iter(|| {
             replicas = (replicas + 1) % 40;
-            objects.say(("production", "workload-7"), &figures(replicas));
+            objects.set(("production", "workload-7"), &figures(replicas));
         });
     });
     group.bench_function("floor/figures", |b| b.iter(|| black_box(figures(12))));

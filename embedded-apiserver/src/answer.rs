@@ -82,6 +82,9 @@ impl Reply {
 
 impl From<StatusError> for Reply {
     fn from(failure: StatusError) -> Self {
+        if failure.header_only.is_some() {
+            return Self::text(failure.code, &failure.message);
+        }
         Self::value(failure.code, failure.body()).warn(failure.warnings.into_vec())
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    ApiServer,
+    ApiServer, Plugin,
     admission::{AdmissionRequest, Kind, Operation, Refused, Resource},
     handlers::{Call, shape::shape},
     object::{self, meta, put_at, text_at},
@@ -34,14 +34,8 @@ impl ApiServer {
     }
 }
 
-/// The admission request for an object.
-fn request(
-    call: &Call,
-    operation: Operation,
-    new: Option<&Value>,
-    old: Option<&Value>,
-    dry_run: bool,
-) -> AdmissionRequest {
+/// The admission request for an object, as far as the rules of webhooks look at it.
+fn outline(call: &Call, operation: Operation, new: Option<&Value>) -> AdmissionRequest {
     let created = operation == Operation::Create;
     let kind = |version: &str| Kind {
         group: call.resource.group.clone(),
@@ -56,8 +50,6 @@ fn request(
     let others = call.resource.versions.iter().filter(|version| version.name != call.version.name);
     let name = new.filter(|_| created).map_or(call.path.name.as_str(), object::name).to_owned();
     let namespace = if call.resource.kind == "Namespace" { name.clone() } else { call.path.namespace.clone() };
-    let stored = call.server.store().get(&Key::new(&"namespaces".into(), "", &namespace));
-    let namespace_labels = stored.map(|found| meta(found.value(), "labels").cloned().unwrap_or_else(|| json!({})));
     AdmissionRequest {
         operation,
         kind: kind(&call.version.name),
@@ -66,12 +58,33 @@ fn request(
         equivalents: others.map(|version| (resource(&version.name), kind(&version.name))).collect(),
         name,
         namespace,
+        namespace_labels: None,
+        object: None,
+        old_object: None,
+        options: None,
+        dry_run: false,
+        user: Value::Null,
+    }
+}
+
+/// The whole admission request.
+fn request(
+    call: &Call,
+    outline: AdmissionRequest,
+    new: Option<&Value>,
+    old: Option<&Value>,
+    dry_run: bool,
+) -> AdmissionRequest {
+    let stored = call.server.store().get(&Key::new(&"namespaces".into(), "", &outline.namespace));
+    let namespace_labels = stored.map(|found| meta(found.value(), "labels").cloned().unwrap_or_else(|| json!({})));
+    AdmissionRequest {
         namespace_labels,
         object: new.cloned(),
         old_object: old.cloned(),
-        options: Some(options(call, operation, dry_run)),
+        options: Some(options(call, outline.operation, dry_run)),
         dry_run,
         user: json!({"username": "playground", "groups": ["system:masters", "system:authenticated"]}),
+        ..outline
     }
 }
 
@@ -100,7 +113,11 @@ fn options(call: &Call, operation: Operation, dry_run: bool) -> Value {
 /// # Errors
 /// The denial of a webhook.
 pub async fn delete(call: &Call, old: &Value, dry_run: bool) -> Result<Vec<String>, StatusError> {
-    let request = request(call, Operation::Delete, None, Some(old), dry_run);
+    let outline = outline(call, Operation::Delete, None);
+    if !call.server.chain().may_mutate(&outline) && !call.server.chain().may_validate(&outline) {
+        return Ok(Vec::new());
+    }
+    let request = request(call, outline, None, Some(old), dry_run);
     let mutated = call.server.chain().mutate(&request, &|_| {}).await.map_err(refusal)?;
     let mut warnings = mutated.warnings;
     match call.server.chain().validate(&request).await {
@@ -121,20 +138,23 @@ pub async fn mutate(
     old: Option<&Value>,
     dry_run: bool,
 ) -> Result<Vec<String>, StatusError> {
+    let outline = outline(call, operation, Some(new));
     let plugins = call.server.plugins();
-    if call.server.chain().is_empty() && plugins.is_empty() {
+    let plugins: Vec<&Plugin> =
+        plugins.iter().filter(|(plural, _)| *plural == call.resource.plural).map(|(_, plugin)| plugin).collect();
+    if plugins.is_empty() && !call.server.chain().may_mutate(&outline) {
         return Ok(Vec::new());
     }
     let normalize = |object: &mut Value| {
         // An object that a webhook made invalid is left unchanged, and fails the later checks.
-        let _: Result<Vec<String>, StatusError> = shape(call, object, FieldValidation::Ignore);
+        let _: Result<Vec<String>, StatusError> = shape(call, object, None, FieldValidation::Ignore);
     };
-    let request = request(call, operation, Some(new), old, dry_run);
+    let request = request(call, outline, Some(new), old, dry_run);
     let mutated = call.server.chain().mutate(&request, &normalize).await.map_err(refusal)?;
     if let Some(object) = mutated.object {
         *new = object;
     }
-    for plugin in plugins.iter() {
+    for plugin in plugins {
         plugin(&call.server, &request, new)?;
     }
     Ok(mutated.warnings)
@@ -151,10 +171,11 @@ pub async fn validate(
     old: Option<&Value>,
     dry_run: bool,
 ) -> Result<Vec<String>, StatusError> {
-    if call.server.chain().is_empty() {
+    let outline = outline(call, operation, new);
+    if !call.server.chain().may_validate(&outline) {
         return Ok(Vec::new());
     }
-    call.server.chain().validate(&request(call, operation, new, old, dry_run)).await.map_err(refusal)
+    call.server.chain().validate(&request(call, outline, new, old, dry_run)).await.map_err(refusal)
 }
 
 fn refusal(refused: Refused) -> StatusError {
@@ -167,5 +188,6 @@ fn refusal(refused: Refused) -> StatusError {
         details: status.get("details").cloned(),
         continue_token: None,
         warnings: warnings.into(),
+        header_only: None,
     }
 }

@@ -46,7 +46,8 @@ use self::{
     faults::Faults,
     handlers::Call,
     identity::Identity,
-    kinds::conversion::from_storage,
+    kinds::conversion::{from_storage, is_stored_form},
+    object::Object,
     resources::{Catalog, Resource, from_definition},
     status::StatusError,
     store::{Backup, Expected, Key, Query, Raced, Store},
@@ -157,7 +158,7 @@ struct State {
     garbage: bool,
     proxies: RwLock<BTreeMap<String, Proxy>>,
     aggregated: RwLock<BTreeMap<String, Aggregated>>,
-    plugins: ArcSwap<Vec<Plugin>>,
+    plugins: ArcSwap<Vec<(String, Plugin)>>,
     chain: Chain,
     kubernetes: ArcSwap<String>,
 }
@@ -234,9 +235,10 @@ impl ApiServer {
         self.state.aggregated.read().get(group).cloned()
     }
 
-    /// Calls `plugin` for every creation and update from now on, after the mutating webhooks.
-    pub fn admit_by(&self, plugin: &Plugin) {
-        self.state.plugins.rcu(|plugins| plugins.iter().chain([plugin]).cloned().collect::<Vec<_>>());
+    /// Calls `plugin` for every creation and update of the kinds named `plural` from now on, after the mutating webhooks.
+    pub fn admit_by(&self, plural: &str, plugin: &Plugin) {
+        let new = (plural.to_owned(), Arc::clone(plugin));
+        self.state.plugins.rcu(|plugins| plugins.iter().chain([&new]).cloned().collect::<Vec<_>>());
     }
 
     /// The emulated version of Kubernetes.
@@ -284,7 +286,7 @@ impl ApiServer {
         &self.state.chain
     }
 
-    fn plugins(&self) -> Arc<Vec<Plugin>> {
+    fn plugins(&self) -> Arc<Vec<(String, Plugin)>> {
         self.state.plugins.load_full()
     }
 
@@ -321,19 +323,19 @@ impl ApiServer {
 
     /// All objects of a kind in `namespace`, or everywhere when it is empty, without a request and without
     /// `managedFields`; empty for a kind that is not served.
-    pub fn stored(&self, api_version: &str, plural: &str, namespace: &str) -> Vec<Value> {
+    pub fn stored(&self, api_version: &str, plural: &str, namespace: &str) -> Vec<Arc<Value>> {
         let Some((resource, version)) = self.served(api_version, plural) else { return Vec::new() };
         let namespace = Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty());
         let page = self.store().list(&resource.bucket, &Query { namespace, ..Query::default() });
         let items = page.map(|page| page.items).unwrap_or_default();
-        items.iter().map(|item| from_storage(&resource, version, object::unmanaged(item.value()))).collect()
+        items.iter().map(|item| unmanaged(&resource, version, item)).collect()
     }
 
     /// One object, without a request and without `managedFields`.
-    pub fn stored_object(&self, api_version: &str, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+    pub fn stored_object(&self, api_version: &str, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let (resource, version) = self.served(api_version, plural)?;
         let object = self.store().get(&Key::new(&resource.bucket, namespace, name))?;
-        Some(from_storage(&resource, version, object::unmanaged(object.value())))
+        Some(unmanaged(&resource, version, &object))
     }
 
     fn served<'a>(&self, api_version: &'a str, plural: &str) -> Option<(Arc<Resource>, &'a str)> {
@@ -379,6 +381,15 @@ impl ApiServer {
             self.store().wake(&bucket);
         }
     }
+}
+
+/// An object of the store in a version, without `managedFields`.
+fn unmanaged(resource: &Resource, version: &str, object: &Object) -> Arc<Value> {
+    let stored = object.unmanaged();
+    if is_stored_form(resource, version) {
+        return stored;
+    }
+    Arc::new(from_storage(resource, version, Arc::unwrap_or_clone(stored)))
 }
 
 /// Most bytes of a request body.

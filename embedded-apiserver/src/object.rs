@@ -1,6 +1,6 @@
 //! Reads and writes the metadata of objects in JSON form. No I/O.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -11,13 +11,14 @@ pub struct Object {
     value: Value,
     version: u64,
     json: OnceLock<Bytes>,
+    unmanaged: OnceLock<Arc<Value>>,
 }
 
 impl Object {
     /// An object at a resource version that is written into its metadata.
     pub fn new(mut value: Value, version: u64) -> Self {
         set_meta(&mut value, "resourceVersion", Value::String(version.to_string()));
-        Self { value, version, json: OnceLock::new() }
+        Self { value, version, json: OnceLock::new(), unmanaged: OnceLock::new() }
     }
 
     /// The object.
@@ -33,6 +34,11 @@ impl Object {
     /// The object as JSON; encoded once, then shared by all responses and watches.
     pub fn json(&self) -> Bytes {
         self.json.get_or_init(|| serde_json::to_vec(&self.value).unwrap_or_default().into()).clone()
+    }
+
+    /// The object without `managedFields`; copied once, then shared.
+    pub fn unmanaged(&self) -> Arc<Value> {
+        self.unmanaged.get_or_init(|| Arc::new(unmanaged(&self.value))).clone()
     }
 }
 
@@ -63,7 +69,7 @@ pub fn as_map(value: &mut Value) -> &mut Map<String, Value> {
 }
 
 /// A copy without `managedFields`, which are most of many objects.
-pub fn unmanaged(object: &Value) -> Value {
+pub(crate) fn unmanaged(object: &Value) -> Value {
     let Some(map) = object.as_object() else { return object.clone() };
     let copy = |(key, value): (&String, &Value)| {
         let metadata = value.as_object().filter(|_| key == "metadata");

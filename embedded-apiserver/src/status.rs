@@ -1,5 +1,7 @@
 //! Errors as `Status` objects, with the messages of kube-apiserver. No I/O.
 
+use std::num::NonZeroU16;
+
 use serde_json::{Value, json};
 
 use super::field::FieldError;
@@ -107,6 +109,8 @@ pub struct StatusError {
     pub continue_token: Option<Box<str>>,
     /// Warnings from before the error.
     pub warnings: Box<[String]>,
+    /// Seconds of `Retry-After` in a response that is no `Status` but only the message.
+    pub header_only: Option<NonZeroU16>,
 }
 
 impl StatusError {
@@ -119,6 +123,7 @@ impl StatusError {
             details: None,
             continue_token: None,
             warnings: Box::default(),
+            header_only: None,
         }
     }
 
@@ -237,6 +242,11 @@ impl StatusError {
         Self { details: Some(json!({"retryAfterSeconds": seconds})), ..Self::plain(429, "TooManyRequests", message) }
     }
 
+    /// 429 as priority and fairness sends it: a text, and the delay in the header only.
+    pub fn too_many_requests_in_text(seconds: NonZeroU16) -> Self {
+        Self { details: None, header_only: Some(seconds), ..Self::too_many_requests(0) }
+    }
+
     /// 500.
     pub fn internal(message: impl std::fmt::Display) -> Self {
         let text = message.to_string();
@@ -260,6 +270,9 @@ impl StatusError {
 
     /// Seconds after which the client may retry.
     pub fn retry_after(&self) -> Option<u64> {
+        if let Some(seconds) = self.header_only {
+            return Some(seconds.get().into());
+        }
         self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
     }
 }

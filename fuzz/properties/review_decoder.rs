@@ -6,17 +6,17 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use fhpa::admission::endpoint::Endpoint;
-use fhpa::admission::router::Judge;
+use fhpa::admission::router::ReviewFn;
 use fhpa::admission::{envelope, response};
 use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
-use fhpa::run::process::{Surroundings, judge};
+use fhpa::run::process::{ReviewDependencies, judge};
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::Timestamp;
 
-static JUDGE: LazyLock<Judge> = LazyLock::new(|| {
+static JUDGE: LazyLock<ReviewFn> = LazyLock::new(|| {
     let zones = Arc::new(ZoneDatabase::open());
-    judge(Settings::default())(Surroundings {
+    judge(Settings::default())(ReviewDependencies {
         related_objects: Arc::new(NoRelatedObjects),
         zones,
         preview: None,

@@ -19,7 +19,7 @@ use crate::decision::related_objects::RelatedObjects;
 use crate::decision::subject::federated_hpa::FederatedHPASpec;
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA, Metadata};
 use crate::decision::validation::ratchet::validate_update;
-use crate::decision::validation::{Settings, Subject, Surroundings};
+use crate::decision::validation::{Settings, Subject, ValidationContext};
 
 /// Bytes of the largest object that the mutating endpoint judges too: a larger one would cost too much.
 const EARLY: usize = 64 << 10;
@@ -68,7 +68,7 @@ impl Reviewer {
             Endpoint::MutateDefinition => keep_fields(request),
             Endpoint::ValidateFederatedHPA => self.validate_federated_hpa(request, now),
             Endpoint::ValidateCronFederatedHPA => {
-                validate(endpoint.kind(), request, &self.surroundings(now), convert::cron_federated_hpa, |_, _| {})
+                validate(endpoint.kind(), request, &self.context(now), convert::cron_federated_hpa, |_, _| {})
             }
         }
     }
@@ -100,7 +100,7 @@ impl Reviewer {
     ) -> Verdict {
         let small = text(request.object).len() <= EARLY;
         let early = self.settings.deny_early && small && completed.denial.is_none();
-        if !early || new.violations(&self.surroundings(now)).is_empty() {
+        if !early || new.violations(&self.context(now)).is_empty() {
             return completed;
         }
         if self.judged(validating, request, request.object, now).denial.is_none() {
@@ -171,7 +171,7 @@ impl Reviewer {
 
     fn validate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
         let kind = Endpoint::ValidateFederatedHPA.kind();
-        validate(kind, request, &self.surroundings(now), convert::federated_hpa, |_, findings| {
+        validate(kind, request, &self.context(now), convert::federated_hpa, |_, findings| {
             if let Some(preview) = self.preview.as_ref().filter(|_| request.dry_run && findings.violations.is_empty()) {
                 findings.warnings.extend(preview.preview(text(request.object), now));
             }
@@ -185,8 +185,13 @@ impl Reviewer {
         patched(binding.map(|binding| defaults::resource_binding(&binding, &*self.related_objects)).unwrap_or_default())
     }
 
-    fn surroundings(&self, now: Timestamp) -> Surroundings<'_> {
-        Surroundings { related_objects: &*self.related_objects, zones: &*self.zones, settings: &self.settings, now }
+    fn context(&self, now: Timestamp) -> ValidationContext<'_> {
+        ValidationContext {
+            related_objects: &*self.related_objects,
+            zones: &*self.zones,
+            settings: &self.settings,
+            now,
+        }
     }
 }
 
@@ -229,7 +234,7 @@ fn patched(additions: impl IntoIterator<Item = Addition>) -> Verdict {
 fn validate<'a, S: Subject>(
     kind: &str,
     request: &Request<'a>,
-    around: &Surroundings<'_>,
+    around: &ValidationContext<'_>,
     decode: impl Fn(&'a str) -> Result<S, DecodeError>,
     finish: impl FnOnce(&S, &mut Findings),
 ) -> Verdict {

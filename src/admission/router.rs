@@ -24,7 +24,7 @@ use super::verdict::{Denial, Verdict};
 use crate::decision::excerpt::excerpt;
 
 /// Returns the verdict on one request, at the given time.
-pub type Judge = Arc<dyn Fn(Endpoint, &Request<'_>, Timestamp) -> Verdict + Send + Sync>;
+pub type ReviewFn = Arc<dyn Fn(Endpoint, &Request<'_>, Timestamp) -> Verdict + Send + Sync>;
 
 /// Reads the time.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +115,7 @@ pub trait Observer: Send + Sync {
 
 /// State that the handlers share.
 pub struct WebhookState {
-    judge: Judge,
+    judge: ReviewFn,
     clock: Clock,
     observer: Arc<dyn Observer>,
     limits: Limits,
@@ -127,7 +127,13 @@ pub struct WebhookState {
 impl WebhookState {
     /// Decides with `judge`; at most `most_in_flight` reviews at a time.
     #[must_use]
-    pub fn new(judge: Judge, clock: Clock, observer: Arc<dyn Observer>, limits: Limits, most_in_flight: usize) -> Self {
+    pub fn new(
+        judge: ReviewFn,
+        clock: Clock,
+        observer: Arc<dyn Observer>,
+        limits: Limits,
+        most_in_flight: usize,
+    ) -> Self {
         let large_bodies = Semaphore::new(limits.large_bodies.min(Semaphore::MAX_PERMITS));
         Self { judge, clock, observer, limits, most_in_flight, in_flight: AtomicUsize::new(0), large_bodies }
     }
@@ -215,7 +221,7 @@ impl Exchange<'_> {
             let answer = response::refuse(&request.uid, 500, "InternalError", "the webhook failed on this object");
             (Outcome::Failed, None, answer)
         };
-        self.tell(&Reviewed {
+        self.notify_observer(&Reviewed {
             endpoint: self.endpoint,
             operation: request.operation,
             uid: &request.uid,
@@ -231,14 +237,18 @@ impl Exchange<'_> {
 
     /// With a uid: a denial that repeats it. Without: a plain error response.
     fn refuse(&self, uid: Option<String>, code: StatusCode, reason: &'static str, problem: &str) -> Response {
-        self.tell(&self.unjudged(uid.as_deref().unwrap_or_default(), Outcome::Undecodable, problem));
+        self.notify_observer(&self.unjudged(uid.as_deref().unwrap_or_default(), Outcome::Undecodable, problem));
         refusal(uid, code, reason, problem)
     }
 
     /// The client gets the whole error; the log only its path, because the rest may repeat the body.
     fn malformed(&self, malformed: Malformed) -> Response {
         let place = format!("undecodable at {:?}", malformed.path);
-        self.tell(&self.unjudged(malformed.uid.as_deref().unwrap_or_default(), Outcome::Undecodable, &place));
+        self.notify_observer(&self.unjudged(
+            malformed.uid.as_deref().unwrap_or_default(),
+            Outcome::Undecodable,
+            &place,
+        ));
         let problem = malformed.to_string();
         refusal(malformed.uid, StatusCode::BAD_REQUEST, "BadRequest", &problem)
     }
@@ -257,7 +267,7 @@ impl Exchange<'_> {
 
     /// The API server retries a request with this response.
     fn overloaded(&self, problem: &str) -> Response {
-        self.tell(&self.unjudged("", Outcome::Overloaded, problem));
+        self.notify_observer(&self.unjudged("", Outcome::Overloaded, problem));
         let mut response = plain(StatusCode::TOO_MANY_REQUESTS, format!("{problem}\n"));
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         response
@@ -270,7 +280,7 @@ impl Exchange<'_> {
         Reviewed { endpoint, operation, uid, namespace: "", name: "", outcome, verdict: None, problem, took }
     }
 
-    fn tell(&self, reviewed: &Reviewed<'_>) {
+    fn notify_observer(&self, reviewed: &Reviewed<'_>) {
         let took = (self.state.clock.monotonic)().saturating_duration_since(self.started);
         self.state.observer.reviewed(&Reviewed { took, ..*reviewed });
     }

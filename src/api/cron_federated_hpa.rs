@@ -114,7 +114,7 @@ pub struct CronFederatedHPAStatus {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_histories: Option<Vec<ExecutionHistory>>,
-    /// What holds at present, each with its reason and what to do about it.
+    /// Current conditions, each with its reason and what to do about it.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Vec<Condition>>,

@@ -226,7 +226,7 @@ pub struct FederatedHPAStatus {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_metrics: Option<Vec<MetricStatus>>,
-    /// What holds at present, each with its reason and what to do about it.
+    /// Current conditions, each with its reason and what to do about it.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Vec<Condition>>,
@@ -234,17 +234,17 @@ pub struct FederatedHPAStatus {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(rename = "clusterHPADesired", skip_serializing_if = "Option::is_none")]
     pub cluster_hpa_desired: Option<Vec<ClusterHPADesired>>,
-    /// Digest of what the assignment was made from: while it stays, so does the assignment.
+    /// Hash of the input of the assignment: while it is unchanged, so is the assignment.
     #[schemars(length(max = 64))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignment_hash: Option<String>,
-    /// When bounds were last divided: assigned anew, or headroom by the room there is.
+    /// When bounds were last divided: assigned anew, or headroom rebalanced by free capacity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_rebalance_time: Option<Time>,
-    /// Since when a cluster could go to zero.
+    /// Time from which a cluster has been idle enough to go to zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_start_time: Option<Time>,
-    /// How many clusters are how; always there, and of all clusters.
+    /// Number of clusters by their state; always set, and of all clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<ClusterCounts>,
     /// What the HPA of each cluster reports. Of more than 200 clusters (until there are fewer than 180) at most 200
@@ -257,7 +257,7 @@ pub struct FederatedHPAStatus {
     pub aggregated_status_omitted: Option<i32>,
 }
 
-/// How many member clusters are how.
+/// Number of member clusters by their state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterCounts {
@@ -267,9 +267,9 @@ pub struct ClusterCounts {
     pub ready: i32,
     /// Clusters that cannot have as many replicas as they want.
     pub limited: i32,
-    /// Clusters that do not answer, or whose HPA nobody heard yet.
+    /// Clusters that do not answer, or whose HPA has not reported yet.
     pub unknown: i32,
-    /// Clusters that are to have no replicas.
+    /// Clusters that are scaled to zero.
     pub scaled_to_zero: i32,
 }
 
@@ -287,13 +287,13 @@ pub struct ClusterHPADesired {
     /// `maxReplicas` of its HPA; 0 means that it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<i32>,
-    /// Why it was last assigned something else.
+    /// Why its bounds last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it cannot scale: `Unschedulable` or `TooManyReplicas`.
+    /// Why it cannot scale up: `Unschedulable` or `TooManyReplicas`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up_blocked_reason: Option<String>,
-    /// Since when it cannot scale.
+    /// Time from which it has not been able to scale up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up_blocked_time: Option<Time>,
     /// When it last gave headroom to other clusters.
@@ -302,47 +302,47 @@ pub struct ClusterHPADesired {
     /// When it last got headroom from other clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_received_time: Option<Time>,
-    /// Replicas that other clusters were asked to run in its place since it cannot scale.
+    /// Replicas that other clusters were asked to run in its place while it cannot scale up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub covered_replicas: Option<i32>,
-    /// Replicas that it is to run at once in the place of other clusters.
+    /// Replicas that it should run at once in place of other clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assist_replicas: Option<i32>,
     /// When that was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assist_time: Option<Time>,
-    /// What fhpa itself added to it lately to answer load, the oldest first; only where `behavior.scaleUp` bounds that.
+    /// Replicas that fhpa itself added lately to answer load, oldest first; only where `behavior.scaleUp` limits that.
     #[schemars(length(max = RECENT_SCALE_UPS), extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recent_scale_ups: Option<Vec<RecentScaleUp>>,
-    /// Whether it is to have no replicas.
+    /// Whether it should have no replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaled_to_zero: Option<bool>,
-    /// The least that it runs in the place of clusters that leave or failed, with its own replicas.
+    /// Fewest replicas that it runs, its own included, while it replaces clusters that leave or failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement_min_replicas: Option<i32>,
-    /// When others were last seen to be replaced; some time later that ends.
+    /// When the replacement began, or when it was complete; it ends some time later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replacement_time: Option<Time>,
-    /// What it ran when it began to leave or failed; others are to run that.
+    /// Replicas that it ran when it began to leave or failed; other clusters should run them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_replicas: Option<i32>,
-    /// What of that no other cluster has been asked to run yet.
+    /// How many of `lostReplicas` no other cluster has been asked to run yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uncovered_replicas: Option<i32>,
     /// When it began to leave or failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_time: Option<Time>,
-    /// Replicas that the other clusters ran when it stopped to answer.
+    /// Replicas that the other clusters ran when it stopped answering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_replicas: Option<i32>,
     /// When Karmada's own failover took the workload away from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eviction_time: Option<Time>,
-    /// How often it failed lately: each time it is waited for twice as long.
+    /// How often it failed recently; each failure doubles the time that it is waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<i32>,
-    /// When it failed last.
+    /// When it last failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure_time: Option<Time>,
 }
@@ -355,7 +355,7 @@ pub struct RecentScaleUp {
     /// How many.
     #[serde(deserialize_with = "null_as_default")]
     pub replicas: i32,
-    /// When they were seen; absent while they are requested.
+    /// When they were observed; absent while they are requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
 }

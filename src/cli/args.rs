@@ -6,7 +6,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::terminal::Color;
 use super::{
-    completions, crds, cron, dashboard, doctor, install, plan, program, simulate, status, trial, uninstall, validate,
+    completions, crds, cron, dashboard, doctor, install, plan, program, recover, simulate, status, trial, uninstall,
+    validate,
 };
 use crate::run::{both, controller, webhook};
 use crate::runtime::identity;
@@ -42,7 +43,8 @@ Examples:
   The same as a web page, with a form that shows what an edit would do:
     fhpa dashboard
   Install what a control plane needs, and see what would change before:
-    fhpa install --kubeconfig karmada.config --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt --dry-run
+    fhpa install --kubeconfig karmada.config --dry-run \\
+      --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
   Serve the webhook, without a cluster:
     fhpa webhook --offline --self-signed --listen 127.0.0.1:9443
   Webhook and controller for a control plane:
@@ -73,7 +75,9 @@ pub enum Command {
     Install(Box<install::Args>),
     /// Hand all workloads back to Karmada and remove the installation.
     Uninstall(Box<uninstall::Args>),
-    /// Show what runs: who has which bounds, who wants more, and what comes next.
+    /// Correct a control plane restored from a backup, before Karmada applies it.
+    Recover(Box<recover::Args>),
+    /// Show what runs: bounds, which clusters want more, and what comes next.
     Status(Box<status::Args>),
     /// Serve a web page of what runs, on this machine alone.
     Dashboard(Box<dashboard::Args>),
@@ -120,6 +124,7 @@ impl Cli {
             Command::Cron(args) => args.run(),
             Command::Install(args) => args.run(self.color),
             Command::Uninstall(args) => args.run(self.color),
+            Command::Recover(args) => args.run(self.color),
             Command::Status(args) => args.run(self.color),
             Command::Dashboard(args) => args.run(self.color),
             Command::Doctor(args) => args.run(self.color),
@@ -128,5 +133,75 @@ impl Cli {
             Command::Playground(args) => args.run(plan::Planner::usual()),
             Command::Completions(args) => args.run(Self::command()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    /// Most columns of an example, so that a terminal of this width and its margin does not wrap it.
+    const WIDTH: usize = 90;
+
+    /// The command and all below it.
+    fn commands(command: clap::Command) -> Vec<clap::Command> {
+        let below = command.get_subcommands().cloned().flat_map(commands).collect::<Vec<_>>();
+        std::iter::once(command).chain(below).collect()
+    }
+
+    fn after_help(command: &clap::Command) -> String {
+        command.get_after_help().map(ToString::to_string).unwrap_or_default()
+    }
+
+    #[test]
+    fn only_the_terminal_wraps_the_paragraphs_of_help_and_no_example_is_wrapped() {
+        for command in commands(Cli::command()) {
+            let text = after_help(&command);
+            let lines: Vec<&str> = text.lines().collect();
+            for pair in lines.windows(2) {
+                let wrapped = pair.iter().all(|line| line.starts_with(|first: char| !first.is_whitespace()));
+                let whole = pair[0].ends_with(['.', ':']);
+                assert!(!wrapped || whole, "{}: a line is broken by hand: {}", command.get_name(), pair[0]);
+            }
+            // Exit codes are prose, too.
+            let prose = |line: &&str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
+            for line in lines.iter().filter(|line| line.starts_with(' ') && !prose(line)) {
+                assert!(line.chars().count() <= WIDTH, "{}: too long to be pasted: {line}", command.get_name());
+            }
+        }
+    }
+
+    /// The arguments of the examples: quoted words are one, `\` joins lines, and what a shell does with the output is cut.
+    fn examples(text: &str) -> Vec<Vec<String>> {
+        let joined = text.replace("\\\n", " ");
+        let lines = joined.lines().map(str::trim).filter(|line| line.starts_with("fhpa "));
+        let whole = lines.map(|line| {
+            let mut words = Vec::new();
+            for (at, part) in line.split('\'').enumerate() {
+                match at % 2 {
+                    0 => words.extend(part.split_whitespace().map(str::to_owned)),
+                    _ => words.push(part.to_owned()),
+                }
+            }
+            let end = words.iter().position(|word| matches!(&**word, ">" | "|")).unwrap_or(words.len());
+            words.truncate(end);
+            words
+        });
+        whole.collect()
+    }
+
+    #[test]
+    fn the_examples_of_help_can_be_run() {
+        let mut count = 0;
+        for command in commands(Cli::command()) {
+            for example in examples(&after_help(&command)) {
+                let read = Cli::command().try_get_matches_from(&example);
+                assert!(read.is_ok(), "{example:?}: {}", read.unwrap_err());
+                count += 1;
+            }
+        }
+        assert!(count > 30, "only {count} examples were found");
     }
 }

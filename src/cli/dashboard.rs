@@ -34,10 +34,10 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-It prints an address with a token: open it in a browser on this machine. Nothing is written. It reads
-with the rights of the user, by one watch for each kind, and says what may not be read. A form shows
-what an edit would do, as `fhpa plan` does; the flags for estimators, Centralized mode and rules are
-those of `fhpa plan`. Ctrl-C ends it.
+The command prints an address with a token: open it in a browser on this machine. The page only reads, with the \
+rights of the user and by one watch for each kind, and says what the user may not read. A form shows what an \
+edit would do, as `fhpa plan` does; the flags for estimators, Centralized mode and rules are those of `fhpa \
+plan`. Ctrl-C stops it.
 
 Examples:
   fhpa dashboard
@@ -45,7 +45,7 @@ Examples:
   fhpa dashboard --namespace shop
 
 Exit codes:
-  0  it was ended
+  0  it was stopped
   2  the arguments or the kubeconfig cannot be used, or the address is taken";
 
 /// Nothing could be served.
@@ -75,7 +75,7 @@ impl Args {
 
     async fn serve(self, color: Color) -> Result<(), String> {
         let Self { listen, namespace, connection, lease, planner } = self;
-        let unheard = |error| format!("signals cannot be heard: {error}");
+        let unheard = |error| format!("signals cannot be received: {error}");
         let mut interrupted = signal(SignalKind::interrupt()).map_err(unheard)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
         let client = connection.connect().await?;
@@ -92,7 +92,7 @@ impl Args {
         };
         let dashboard = Dashboard::bind(options).await.map_err(|error| error.to_string())?;
         // A reader that exits early has seen enough.
-        let _ = writeln!(color.stdout(), "{}\nOpen it in a browser on this machine. Ctrl-C ends it.", dashboard.url());
+        let _ = writeln!(color.stdout(), "{}\nOpen it in a browser on this machine. Ctrl-C stops it.", dashboard.url());
         let stop = async {
             tokio::select! {
                 _ = interrupted.recv() => {}

@@ -36,15 +36,15 @@ enum Output {
 }
 
 const EXAMPLES: &str = "\
-Nothing is written. In a pod of the host cluster, names of that cluster are known, and so the certificate
-of the webhook and the estimators can be looked at, too.
+Nothing is written. In a pod of the host cluster, names of that cluster resolve, so that the certificate of the \
+webhook and the estimators are checked, too.
 
 Example:
   fhpa doctor --kubeconfig karmada.config
 
 Exit codes:
-  0  everything that could be looked at works
-  1  something does not
+  0  everything that could be checked works
+  1  something does not work
   2  the arguments or the kubeconfig cannot be used";
 
 /// A check failed.

@@ -27,7 +27,7 @@ use crate::runtime::{lease_handover, tls};
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an own switch of the command")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the command")]
 pub struct Args {
     /// Where karmada-apiserver reaches the webhook: https://NAME:PORT/, with a host name in its certificate. Without it
     /// the webhook is not registered.
@@ -36,8 +36,8 @@ pub struct Args {
     /// PEM file with the CA of the webhook's certificate; several during a rotation.
     #[arg(long, value_name = "FILE", requires = "url", group = "authority", display_order = 1)]
     ca_file: Option<PathBuf>,
-    /// The CA of the webhook's certificate is in this Secret of the cluster where the processes run, which they make
-    /// with their --cert-secret; it is waited for.
+    /// Secret with the CA of the webhook's certificate, in the cluster where the processes run. They create it with their
+    /// --cert-secret; the command waits for it.
     #[arg(long, value_name = "NAMESPACE/NAME", requires = "url", group = "authority", display_order = 2)]
     ca_secret: Option<SecretName>,
     /// Kubeconfig of the cluster with that Secret. Default: the service account of the pod.
@@ -93,20 +93,21 @@ struct SubjectArgs {
 }
 
 const EXAMPLES: &str = "\
-It can be run again at any time: what is as it should be stays as it is. Stored objects keep all
-their fields, also those that only the definitions of a newer Karmada know.
+The command can be repeated: objects that are as they should be stay unchanged. Stored objects keep all their \
+fields, also those that only a newer Karmada defines.
 
 Examples:
   What would be done?
     fhpa install --kubeconfig karmada.config --dry-run \\
       --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
   Plain manifests for a repository; the leader disables Karmada's own webhooks:
-    fhpa install --output manifests --user fhpa --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
+    fhpa install --output manifests --user fhpa \\
+      --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
 
 Exit codes:
   0  everything is as it should be
   1  something could not be applied
-  2  nothing was done: the arguments or the kubeconfig cannot be used, or --default-mode is to be given";
+  2  nothing was done: the arguments or the kubeconfig cannot be used, or --default-mode is missing";
 
 fn service_account(text: &str) -> Result<RbacSubject, String> {
     match text.split_once('/') {

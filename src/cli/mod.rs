@@ -13,6 +13,7 @@ mod picture;
 mod plan;
 mod program;
 mod question;
+pub mod recover;
 mod simulate;
 mod status;
 mod terminal;

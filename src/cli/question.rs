@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, IsTerminal as _};
 
-/// Whether the user of the terminal agrees; `Err`: there is nobody to ask.
+/// Whether the user of the terminal agrees; `Err`: no terminal to ask on.
 pub(super) fn agreed() -> Result<bool, &'static str> {
     let input = std::io::stdin();
     if !input.is_terminal() {

@@ -20,7 +20,7 @@ use crate::install::effect::Effect;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
 use crate::install::remove::{self, Removed};
-use crate::run::withdrawal::{Hold, LeaseLocation};
+use crate::run::withdrawal::{LeaseHold, LeaseLocation};
 use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
 use crate::runtime::clock::{self, WallClock};
 use crate::runtime::identity;
@@ -38,7 +38,7 @@ pub struct Args {
     /// Say what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask, where member clusters have HPAs of fhpa.
+    /// Do not ask for confirmation where member clusters have HPAs of fhpa.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -48,10 +48,10 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Uninstall stops the controller by taking its Lease, deletes the webhook registration, and hands every
-workload back to Karmada with its current replicas. Only then it removes the rest. The definitions and all
-objects stay, for Karmada's own controllers and webhooks. The command can be repeated. It
-says first how many HPAs of member clusters it deletes, and asks.
+Uninstall stops the controller by taking its Lease, deletes the webhook registration, and hands every workload \
+back to Karmada with its current replicas. Only then it removes the rest. The definitions and all objects stay, \
+for Karmada's own controllers and webhooks. It first says how many HPAs of member clusters it deletes, and asks. \
+The command can be repeated.
 
 Example:
   fhpa uninstall --kubeconfig karmada.config
@@ -104,7 +104,7 @@ pub struct Removal {
     pub crds: bool,
     /// Whether nothing is changed.
     pub dry_run: bool,
-    /// Whether to go on without a question.
+    /// Whether to continue without a question.
     pub yes: bool,
     /// The time of day.
     pub clock: WallClock,
@@ -113,7 +113,7 @@ pub struct Removal {
 }
 
 impl Removal {
-    fn say(&mut self, line: &str) {
+    fn print_line(&mut self, line: &str) {
         // A reader that exits early has seen enough.
         let _ = writeln!(self.out, "{line}");
     }
@@ -126,7 +126,7 @@ impl Removal {
         let hold = match self.take_lease().await {
             Ok(hold) => hold,
             Err(problem) => {
-                self.say(&problem);
+                self.print_line(&problem);
                 return false;
             }
         };
@@ -134,10 +134,10 @@ impl Removal {
         if let Some(hold) = hold
             && let Err(error) = hold.park().await
         {
-            self.say(&format!("The Lease could not be kept from controllers that still run: {error}"));
+            self.print_line(&format!("The Lease could not be kept from controllers that still run: {error}"));
         }
         if !whole {
-            self.say("\nNot everything was removed: see above, and run it again.");
+            self.print_line("\nNot everything was removed: see above, and run it again.");
         }
         whole
     }
@@ -148,51 +148,55 @@ impl Removal {
             Ok(effect) if effect.is_none() => return true,
             Ok(effect) => effect.to_string(),
             Err(error) => {
-                self.say(&format!("It is not known how many HPAs of member clusters this deletes: {error}"));
+                self.print_line(&format!("It is not known how many HPAs of member clusters this deletes: {error}"));
                 return self.yes || self.dry_run;
             }
         };
-        self.say(&effect);
+        self.print_line(&effect);
         if self.yes || self.dry_run {
             return true;
         }
-        self.say("Is that wanted? Only `yes` is an agreement:");
+        self.print_line("Is that wanted? Only `yes` is an agreement:");
         match question::agreed() {
             Ok(true) => true,
             Ok(false) => {
-                self.say("Nothing was done.");
+                self.print_line("Nothing was done.");
                 false
             }
             Err(why) => {
-                self.say(why);
+                self.print_line(why);
                 false
             }
         }
     }
 
-    async fn take_lease(&mut self) -> Result<Option<Hold>, String> {
+    async fn take_lease(&mut self) -> Result<Option<LeaseHold>, String> {
         if self.dry_run {
             return Ok(None);
         }
         let (client, place, clock) = (self.client.clone(), self.place.clone(), Arc::clone(&self.clock));
         let out = &mut self.out;
         let report = |acquired: &crate::runtime::lease_handover::Acquired| {
-            if let Some(holder) = &acquired.from {
-                let seconds = acquired.wait.as_secs();
-                let _ = writeln!(out, "Lease {}  taken from {holder}, which may still act for {seconds} s", place.name);
-            }
+            let (name, seconds) = (&place.name, acquired.wait.as_secs());
+            let _ = match &acquired.from {
+                Some(holder) => writeln!(out, "Lease {name}  taken from {holder}, which may still act for {seconds} s"),
+                None if seconds > 0 => {
+                    writeln!(out, "Lease {name}  was missing; a controller that held it may still act for {seconds} s")
+                }
+                None => Ok(()),
+            };
         };
         let identity = format!("uninstall_{}", identity::unique());
-        let taken = Hold::take(client, place.clone(), identity, clock, report).await;
+        let taken = LeaseHold::take(client, place.clone(), identity, clock, report).await;
         taken.map(Some).map_err(|error| format!("Lease {}  could not be taken: {error}", place.name))
     }
 
     /// Runs the steps in order; later ones depend on earlier ones.
-    async fn steps(&mut self, hold: Option<&Hold>) -> bool {
+    async fn steps(&mut self, hold: Option<&LeaseHold>) -> bool {
         let everything = match everything(&self.place.namespace) {
             Ok(everything) => everything,
             Err(error) => {
-                self.say(&error.to_string());
+                self.print_line(&error.to_string());
                 return false;
             }
         };
@@ -206,7 +210,7 @@ impl Removal {
         let customizations = match remove::customizations(&self.client).await {
             Ok(found) => found,
             Err(failure) => {
-                self.say(&format!("ResourceInterpreterCustomizations  failed: {failure}"));
+                self.print_line(&format!("ResourceInterpreterCustomizations  failed: {failure}"));
                 return false;
             }
         };
@@ -214,7 +218,7 @@ impl Removal {
         whole &= self.remove(of(|part| matches!(part, Part::SetAside(_)))).await;
         whole &= self.remove(of(|part| part == Part::Role)).await;
         if !self.crds {
-            self.say(
+            self.print_line(
                 "The definitions of FederatedHPA and CronFederatedHPA stay, with all objects; --crds deletes them. Karmada's own \
                  come back with its next upgrade.",
             );
@@ -239,7 +243,7 @@ impl Removal {
                 if count <= TOLD {
                     let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
                     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-                    self.say(&format!(
+                    self.print_line(&format!(
                         "{kind} {namespace}/{name}  has fields that Karmada ignores: {}",
                         fields.join(", ")
                     ));
@@ -247,7 +251,7 @@ impl Removal {
             }
         }
         if count > TOLD {
-            self.say(&format!("{} more objects have fields that Karmada ignores", count.saturating_sub(TOLD)));
+            self.print_line(&format!("{} more objects have fields that Karmada ignores", count.saturating_sub(TOLD)));
         }
     }
 
@@ -257,49 +261,49 @@ impl Removal {
             let removed = remove::remove(&self.client, manifest, self.dry_run).await;
             whole &= removed.is_ok();
             let line = result_line(&removed, self.dry_run);
-            self.say(&format!("{}  {line}", name(manifest)));
+            self.print_line(&format!("{}  {line}", name(manifest)));
         }
         whole
     }
 
-    async fn hand_back(&mut self, hold: Option<&Hold>) -> bool {
+    async fn hand_back(&mut self, hold: Option<&LeaseHold>) -> bool {
         const PATH: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
         let stored = match list(&self.client, PATH, "autoscaling.karmada.io", "federatedhpas").await {
             Ok(stored) => stored.len(),
             Err(failure) => {
-                self.say(&format!("FederatedHPAs  failed: {failure}"));
+                self.print_line(&format!("FederatedHPAs  failed: {failure}"));
                 return false;
             }
         };
         let suspended = match marks::marked(&self.client).await {
             Ok(suspended) => suspended.len(),
             Err(failure) => {
-                self.say(&format!("ResourceBindings  failed: {failure}"));
+                self.print_line(&format!("ResourceBindings  failed: {failure}"));
                 return false;
             }
         };
         let Some(hold) = hold.filter(|_| stored > 0 || suspended > 0) else {
-            self.say(&format!(
+            self.print_line(&format!(
                 "FederatedHPAs  {stored} stored{}",
                 if stored > 0 { ", would be handed back" } else { "" }
             ));
             if suspended > 0 {
-                self.say(&format!("ResourceBindings  {suspended} suspended here, would be given back"));
+                self.print_line(&format!("ResourceBindings  {suspended} suspended here, would be given back"));
             }
             return true;
         };
         match hold.hand_back(Settings::default(), self.patience).await {
             Ok(back) => {
                 for key in &back.done {
-                    self.say(&format!("FederatedHPA {key}  handed back: the workload keeps its replicas"));
+                    self.print_line(&format!("FederatedHPA {key}  handed back: the workload keeps its replicas"));
                 }
                 for (key, missing) in &back.left {
-                    self.say(&format!("FederatedHPA {key}  left: {missing}"));
+                    self.print_line(&format!("FederatedHPA {key}  left: {missing}"));
                 }
                 back.left.is_empty()
             }
             Err(stuck) => {
-                self.say(&format!("FederatedHPAs  failed: {stuck}"));
+                self.print_line(&format!("FederatedHPAs  failed: {stuck}"));
                 false
             }
         }

@@ -8,6 +8,7 @@ use kube::core::Status;
 
 use crate::decision::backoff::ErrorClass;
 use crate::decision::excerpt::excerpt;
+use crate::runtime::control_plane::retry_after;
 use crate::runtime::leader::LeaseLost;
 
 /// Most characters of the API server's own message that a message repeats.
@@ -166,9 +167,7 @@ impl Failure {
             }
             _ => format!("the API server refuses to {verb} {object}: {detail}"),
         };
-        let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-        let retry_after = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
-        Self { class, reason, message, retry_after }
+        Self { class, reason, message, retry_after: retry_after(status) }
     }
 }
 

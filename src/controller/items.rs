@@ -1,4 +1,7 @@
 //! The items of a JSON list, one by one as its bytes arrive: a list of a hundred thousand is never held whole. No I/O.
+//!
+//! serde_json and other crates that read JSON in pieces pull from a blocking reader; a response of an asynchronous client
+//! is pushed. So this file finds only where an item begins and ends, and serde_json decodes it.
 
 use std::marker::PhantomData;
 

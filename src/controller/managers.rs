@@ -30,8 +30,11 @@ pub const SET_ASIDE: &str = "fhpa-set-aside";
 /// Events.
 pub const EVENTS: &str = "fhpa-events";
 
+/// Fields of a restored control plane that are corrected to what members have.
+pub const RECOVERY: &str = "fhpa-recovery";
+
 /// All of them.
-pub const ALL: [&str; 14] = [
+pub const ALL: [&str; 15] = [
     CRON_BOUNDS,
     CRON_SCALE,
     CRON_STATUS,
@@ -46,6 +49,7 @@ pub const ALL: [&str; 14] = [
     INSTALL,
     SET_ASIDE,
     EVENTS,
+    RECOVERY,
 ];
 
 #[cfg(test)]

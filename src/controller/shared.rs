@@ -16,7 +16,7 @@ pub struct Shared<T: ?Sized>(Mutex<Values<T>>);
 #[derive(Debug)]
 struct Values<T: ?Sized> {
     all: BTreeSet<Arc<T>>,
-    /// With more values than this, those that nobody uses any more are dropped.
+    /// With more values than this, unused ones are dropped.
     limit: usize,
 }
 

@@ -34,10 +34,15 @@ fn is_newer_or_other<I: Item>(new: &I, known: &I) -> bool {
     if new.uid() != known.uid() {
         return true;
     }
-    match (new.version().parse::<u64>(), known.version().parse::<u64>()) {
-        (Ok(new), Ok(known)) => new > known,
+    match (number(new), number(known)) {
+        (Some(new), Some(known)) => new > known,
         _ => new.version() != known.version(),
     }
+}
+
+/// The version of an object, where it is a number.
+fn number<I: Item>(item: &I) -> Option<u64> {
+    item.version().parse().ok()
 }
 
 /// An object before and after a change.
@@ -86,10 +91,12 @@ pub struct Table<I: Item> {
     entries: BTreeSet<Named<I>>,
     by_subject: BTreeMap<I::IndexKey, BTreeSet<Named<I>>>,
     listed: bool,
-    /// Objects that this process wrote since a list began.
+    /// Objects that this process wrote, or read beside the watch, since a list began.
     written: BTreeSet<Key>,
     /// During a list: objects that it did not bring yet.
     unlisted: Option<BTreeSet<Key>>,
+    /// Version of the last list that was read beside the watch, until the watch lists: events up to it are known.
+    read_to: Option<u64>,
 }
 
 impl<I: Item> Default for Table<I> {
@@ -100,6 +107,7 @@ impl<I: Item> Default for Table<I> {
             listed: false,
             written: BTreeSet::new(),
             unlisted: None,
+            read_to: None,
         }
     }
 }
@@ -147,9 +155,13 @@ impl<I: Item> Table<I> {
         self.about(subject).map(|item| item.key())
     }
 
-    /// Stores an object, unless the known one is as new.
+    /// Stores an object, unless the known one is as new, or a list that was read beside the watch did not have it any
+    /// more.
     pub fn put(&mut self, item: I) -> Option<Change<I>> {
-        if self.get(item.key()).is_some_and(|known| !is_newer_or_other(&item, known)) {
+        let known = self.get(item.key());
+        let is_other = known.is_none_or(|known| known.uid() != item.uid());
+        let is_gone = || self.read_to.zip(number(&item)).is_some_and(|(read_to, version)| version <= read_to);
+        if is_other && is_gone() || known.is_some_and(|known| !is_newer_or_other(&item, known)) {
             return None;
         }
         if self.get(item.key()).is_none()
@@ -194,6 +206,30 @@ impl<I: Item> Table<I> {
         }
     }
 
+    /// Stores an object of a list that is read beside the watch. It may be newer than a list of the watch that is not
+    /// complete yet. Before the watch lists, nothing is stored.
+    pub fn read(&mut self, item: I) -> Option<Change<I>> {
+        if self.unlisted.is_some() {
+            return self.wrote(item);
+        }
+        if self.listed { self.put(item) } else { None }
+    }
+
+    /// Ends a list of version `read_to` with the uids `seen` that was read beside the watch: drops the objects that it
+    /// does not have.
+    pub fn read_to(&mut self, read_to: u64, seen: &BTreeSet<Box<str>>) -> Vec<Change<I>> {
+        self.read_to = Some(read_to);
+        let is_gone =
+            |item: &&Arc<I>| !seen.contains(item.uid()) && number(&***item).is_some_and(|version| version <= read_to);
+        let gone: Vec<Key> = self.all().filter(is_gone).map(|item| item.key().clone()).collect();
+        gone.iter().filter_map(|key| self.take(key)).collect()
+    }
+
+    /// Removes an object that was deleted, unless another one of its name is known.
+    pub fn deleted(&mut self, key: &Key, uid: &str) -> Option<Change<I>> {
+        if self.get(key).is_some_and(|known| known.uid() != uid) { None } else { self.take(key) }
+    }
+
     /// Removes an object.
     pub fn take(&mut self, key: &Key) -> Option<Change<I>> {
         let before = self.remove(key)?;
@@ -216,6 +252,7 @@ impl<I: Item> Table<I> {
     /// Marks the start of a list of all objects. The list will be at least as new as every stored object.
     pub fn begin(&mut self) {
         self.written.clear();
+        self.read_to = None;
         self.unlisted = Some(self.all().map(|item| item.key().clone()).collect());
     }
 

@@ -35,7 +35,7 @@ fn whole(pod: &Pod) -> Requested {
     for container in &pod.spec.containers {
         add(&mut requests, quantities(&container.resources.requests));
     }
-    // An init container needs its own resources and those of the ones before it that go on.
+    // An init container needs its own resources and those of the ones before it that keep running.
     for container in &pod.spec.init_containers {
         let own = quantities(&container.resources.requests);
         let mut needs = beside.clone();

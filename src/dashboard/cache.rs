@@ -18,7 +18,7 @@ use crate::decision::names;
 use crate::overview::drawing::Figures;
 use crate::overview::gather::{undecoded_of, unread_of};
 use crate::overview::model::{ClusterView, Detail, FederatedHpaSummary, Unread};
-use crate::overview::{Clock, Happening, Related, cluster_views, detail_of, summary};
+use crate::overview::{Clock, Related, ShownEvent, cluster_views, detail_of, summary};
 use crate::runtime::clock::WallClock;
 
 /// Namespace and name.
@@ -100,7 +100,7 @@ pub(super) struct Content {
     /// The names of the FederatedHPAs of each binding that they need.
     needed: BTreeMap<Key, Vec<String>>,
     /// By the FederatedHPA that they are about.
-    events: BTreeMap<Key, Vec<Happening>>,
+    events: BTreeMap<Key, Vec<ShownEvent>>,
     names: Names,
     watches: [WatchState; Kind::ALL.len()],
 }
@@ -241,13 +241,13 @@ impl Content {
     }
 
     /// Stores an Event about a FederatedHPA; of too many the oldest is dropped.
-    pub(super) fn put_event(&mut self, key: Key, event: Happening) {
+    pub(super) fn put_event(&mut self, key: Key, event: ShownEvent) {
         let known = self.events.entry(key).or_default();
         known.retain(|one| one.name != event.name);
         known.reserve_exact(1);
         known.push(event);
         if known.len() > EVENTS {
-            let time = |event: &Happening| event.decision.time.as_ref().map(|time| time.0);
+            let time = |event: &ShownEvent| event.decision.time.as_ref().map(|time| time.0);
             let oldest = known.iter().enumerate().min_by_key(|(_, event)| time(event)).map(|(at, _)| at);
             oldest.map(|at| known.swap_remove(at));
         }

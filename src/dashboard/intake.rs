@@ -15,7 +15,7 @@ use crate::api::resource_binding::{ResourceBindingSpec, ResourceBindingStatus};
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::decision::backoff::ErrorClass;
-use crate::overview::Happening;
+use crate::overview::ShownEvent;
 use crate::runtime::watch::{EventHandler, Readers};
 
 /// Annotation with a copy of the whole object.
@@ -26,13 +26,13 @@ const UNDECODABLE: usize = 100;
 const PAGE: u32 = 10;
 
 /// A kind that the cache keeps.
-trait Kept: Clone + Send + Sync + 'static {
+trait ShownKind: Clone + Send + Sync + 'static {
     const KIND: Kind;
     /// What is stored of it.
-    type Kept;
+    type Stored;
     /// Removes what no page shows, and packs the rest; `None`: no page shows it.
-    fn kept(self) -> Option<Self::Kept>;
-    fn put(content: &mut Content, key: Key, kept: Self::Kept, now: Timestamp);
+    fn kept(self) -> Option<Self::Stored>;
+    fn put(content: &mut Content, key: Key, kept: Self::Stored, now: Timestamp);
     fn take(content: &mut Content, key: &Key);
     /// Removes all objects but those of `listed`.
     fn retain(content: &mut Content, listed: &HashSet<Key>);
@@ -60,12 +60,12 @@ pub(super) fn readers(cache: &Arc<Cache>) -> Readers {
     }
 }
 
-fn intake<K: Kept + kube::Resource>(cache: &Arc<Cache>) -> Box<dyn EventHandler<K>> {
+fn intake<K: ShownKind + kube::Resource>(cache: &Arc<Cache>) -> Box<dyn EventHandler<K>> {
     let cache = Arc::clone(cache);
     Box::new(Intake { cache, listed: HashSet::new(), undecodable: BTreeMap::new(), kind: PhantomData })
 }
 
-impl<K: Kept + kube::Resource> Intake<K> {
+impl<K: ShownKind + kube::Resource> Intake<K> {
     /// Stores an object, and returns its key.
     fn store(&self, object: &K) -> Key {
         let key = key(object.meta());
@@ -88,7 +88,7 @@ impl<K: Kept + kube::Resource> Intake<K> {
     }
 }
 
-impl<K: Kept + kube::Resource> EventHandler<K> for Intake<K> {
+impl<K: ShownKind + kube::Resource> EventHandler<K> for Intake<K> {
     fn begin(&mut self) {
         self.listed.clear();
         self.undecodable.clear();
@@ -164,9 +164,9 @@ fn key(metadata: &ObjectMeta) -> Key {
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
 }
 
-impl Kept for FederatedHPA {
+impl ShownKind for FederatedHPA {
     const KIND: Kind = Kind::FederatedHpa;
-    type Kept = Arrival;
+    type Stored = Arrival;
 
     fn kept(mut self) -> Option<Arrival> {
         slim(&mut self.metadata);
@@ -193,9 +193,9 @@ impl Kept for FederatedHPA {
     }
 }
 
-impl Kept for CronFederatedHPA {
+impl ShownKind for CronFederatedHPA {
     const KIND: Kind = Kind::CronFederatedHpa;
-    type Kept = Self;
+    type Stored = Self;
 
     fn kept(mut self) -> Option<Self> {
         slim(&mut self.metadata);
@@ -215,11 +215,11 @@ impl Kept for CronFederatedHPA {
     }
 }
 
-impl Kept for ResourceBinding {
+impl ShownKind for ResourceBinding {
     const KIND: Kind = Kind::ResourceBinding;
-    type Kept = (Self, Packed<Self>);
+    type Stored = (Self, Packed<Self>);
 
-    fn kept(self) -> Option<Self::Kept> {
+    fn kept(self) -> Option<Self::Stored> {
         let Self { spec, status, .. } = self;
         let ResourceBindingSpec { resource, replica_requirements, clusters, graceful_eviction_tasks, .. } = spec;
         let spec = ResourceBindingSpec {
@@ -236,7 +236,7 @@ impl Kept for ResourceBinding {
         Some((kept, packed))
     }
 
-    fn put(content: &mut Content, key: Key, (binding, packed): Self::Kept, _: Timestamp) {
+    fn put(content: &mut Content, key: Key, (binding, packed): Self::Stored, _: Timestamp) {
         content.put_binding(key, binding, packed);
     }
 
@@ -249,9 +249,9 @@ impl Kept for ResourceBinding {
     }
 }
 
-impl Kept for Cluster {
+impl ShownKind for Cluster {
     const KIND: Kind = Kind::Cluster;
-    type Kept = Self;
+    type Stored = Self;
 
     fn kept(mut self) -> Option<Self> {
         slim(&mut self.metadata);
@@ -271,15 +271,15 @@ impl Kept for Cluster {
     }
 }
 
-impl Kept for Event {
+impl ShownKind for Event {
     const KIND: Kind = Kind::Event;
-    type Kept = Happening;
+    type Stored = ShownEvent;
 
-    fn kept(self) -> Option<Happening> {
-        Happening::of(&self)
+    fn kept(self) -> Option<ShownEvent> {
+        ShownEvent::of(&self)
     }
 
-    fn put(content: &mut Content, (namespace, _): Key, kept: Happening, _: Timestamp) {
+    fn put(content: &mut Content, (namespace, _): Key, kept: ShownEvent, _: Timestamp) {
         content.put_event((namespace, kept.about.clone()), kept);
     }
 

@@ -166,7 +166,7 @@ pub enum Copied {
 
 /// State of an object.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Standing {
+pub enum MirrorState {
     /// Complete.
     Whole,
     /// Complete; the copy must be updated.
@@ -179,15 +179,15 @@ pub enum Standing {
 
 /// The state of an object with these fields and annotations.
 #[must_use]
-pub fn judge(own: &Own, notes: &Notes<'_>) -> Standing {
+pub fn judge(own: &Own, notes: &Notes<'_>) -> MirrorState {
     if own.is_empty() {
         return match notes.copied() {
-            Copied::Nothing => Standing::Whole,
-            Copied::Fields(own) => Standing::Lost(own),
-            Copied::Omitted => Standing::Unknown,
+            Copied::Nothing => MirrorState::Whole,
+            Copied::Fields(own) => MirrorState::Lost(own),
+            Copied::Omitted => MirrorState::Unknown,
         };
     }
-    if notes.says(own) { Standing::Whole } else { Standing::Uncopied(notes.wanted(own)) }
+    if notes.says(own) { MirrorState::Whole } else { MirrorState::Uncopied(notes.wanted(own)) }
 }
 
 #[cfg(test)]
@@ -209,9 +209,9 @@ mod tests {
         let spec = own(
             &json!({"maxReplicas": 3, "mode": "Distributed", "scaleAssist": null, "clusterAffinity": {"exclude": ["a"]}}),
         );
-        let Standing::Uncopied(wanted) = judge(&spec, &Notes::default()) else { panic!("copied") };
+        let MirrorState::Uncopied(wanted) = judge(&spec, &Notes::default()) else { panic!("copied") };
         assert_eq!(wanted.spec.as_deref(), Some(r#"{"clusterAffinity":{"exclude":["a"]},"mode":"Distributed"}"#));
-        assert_eq!(judge(&spec, &notes(&wanted)), Standing::Whole);
+        assert_eq!(judge(&spec, &notes(&wanted)), MirrorState::Whole);
         assert_eq!(notes(&wanted).wanted(&spec), wanted);
     }
 
@@ -219,17 +219,17 @@ mod tests {
     fn fields_that_are_gone_as_a_whole_are_lost_and_others_are_edits() {
         let before = own(&json!({"mode": "Distributed", "scaleAssist": false}));
         let copy = Notes::default().wanted(&before);
-        assert_eq!(judge(&Own::new(), &notes(&copy)), Standing::Lost(before));
+        assert_eq!(judge(&Own::new(), &notes(&copy)), MirrorState::Lost(before));
         let edited = own(&json!({"mode": "Centralized"}));
-        assert!(matches!(judge(&edited, &notes(&copy)), Standing::Uncopied(_)));
+        assert!(matches!(judge(&edited, &notes(&copy)), MirrorState::Uncopied(_)));
         let mode = Notes { mode: Some("Centralized"), ..Notes::default() };
-        assert_eq!(judge(&Own::new(), &mode), Standing::Lost(edited));
+        assert_eq!(judge(&Own::new(), &mode), MirrorState::Lost(edited));
     }
 
     #[test]
     fn an_object_that_was_never_copied_has_lost_nothing() {
-        assert_eq!(judge(&Own::new(), &Notes::default()), Standing::Whole);
-        assert_eq!(judge(&Own::new(), &Notes { spec: Some("{}"), ..Notes::default() }), Standing::Whole);
+        assert_eq!(judge(&Own::new(), &Notes::default()), MirrorState::Whole);
+        assert_eq!(judge(&Own::new(), &Notes { spec: Some("{}"), ..Notes::default() }), MirrorState::Whole);
     }
 
     #[test]
@@ -237,14 +237,14 @@ mod tests {
         let big = own(&json!({"mode": "Distributed", "clusterAffinity": {"exclude": ["x".repeat(LONGEST)]}}));
         let copy = Notes::default().wanted(&big);
         assert_eq!(copy.spec.as_deref(), Some(r#"{"mode":"Distributed","omitted":true}"#));
-        assert_eq!(judge(&big, &notes(&copy)), Standing::Whole);
-        assert_eq!(judge(&Own::new(), &notes(&copy)), Standing::Unknown);
+        assert_eq!(judge(&big, &notes(&copy)), MirrorState::Whole);
+        assert_eq!(judge(&Own::new(), &notes(&copy)), MirrorState::Unknown);
         let small = own(&json!({"mode": "Distributed", "clusterAffinity": {"exclude": ["x".repeat(100)]}}));
         let crowded = Notes { others: ROOM - 150, ..Notes::default() };
         assert_eq!(crowded.wanted(&small).spec.as_deref(), Some(r#"{"mode":"Distributed","omitted":true}"#));
         let full = Notes { others: ROOM, ..Notes::default() };
-        assert_eq!((full.wanted(&small), judge(&small, &full)), (Wanted::default(), Standing::Whole));
-        assert_eq!(judge(&Own::new(), &Notes { spec: Some("[nonsense"), ..Notes::default() }), Standing::Unknown);
+        assert_eq!((full.wanted(&small), judge(&small, &full)), (Wanted::default(), MirrorState::Whole));
+        assert_eq!(judge(&Own::new(), &Notes { spec: Some("[nonsense"), ..Notes::default() }), MirrorState::Unknown);
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(copy, Wanted { spec: Some(r#"{"rules":{"up":{"maxDelaySeconds":60}}}"#.into()), mode: None });
         assert_eq!((late_by(&rules, "up"), late_by(&rules, "down")), (Some(60), None));
         assert!(of_rules([("down", None)].into_iter()).is_empty());
-        let Standing::Lost(lost) = judge(&Own::new(), &notes(&copy)) else { panic!("lost") };
+        let MirrorState::Lost(lost) = judge(&Own::new(), &notes(&copy)) else { panic!("lost") };
         assert_eq!(late_by(&lost, "up"), Some(60));
     }
 

@@ -42,6 +42,9 @@ pub fn binding(kind: &str, name: &str) -> String {
     format!("{name}-{kind}").to_lowercase().replace(':', ".")
 }
 
+/// Namespace of the Leases that karmada-agents renew, each with the name of its cluster.
+pub const AGENT_LEASES: &str = "karmada-cluster";
+
 /// Prefix of the namespace of a cluster's Works.
 pub const EXECUTION_SPACE: &str = "karmada-es-";
 

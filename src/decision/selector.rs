@@ -99,7 +99,7 @@ fn requirement(part: &str) -> Result<Requirement, String> {
     let Some((head, values)) = part.split_once('(') else {
         return Ok(Requirement { key: name(part, part)?, values: None, without: false });
     };
-    let values = values.strip_suffix(')').ok_or_else(|| format!("{part:?} goes on after its values"))?;
+    let values = values.strip_suffix(')').ok_or_else(|| format!("{part:?} has text after its values"))?;
     let values = Some(values.split(',').map(|value| value.trim().into()).collect());
     let words: Vec<&str> = head.split_whitespace().collect();
     match words.as_slice() {

@@ -182,7 +182,7 @@ impl State {
     /// The connection to the estimator of the cluster. A change of the files opens new ones.
     async fn channel(&mut self, settings: &Settings, cluster: &str) -> Result<Channel, QueryError> {
         if let Some(files) = &settings.tls {
-            self.look(files, settings.poll).await?;
+            self.reload(files, settings.poll).await?;
         }
         if let Some(channel) = self.channels.get(cluster) {
             return Ok(channel.clone());
@@ -194,7 +194,7 @@ impl State {
         Ok(channel)
     }
 
-    async fn look(&mut self, files: &TlsFiles, poll: Duration) -> Result<(), QueryError> {
+    async fn reload(&mut self, files: &TlsFiles, poll: Duration) -> Result<(), QueryError> {
         let now = clock::steady();
         if self.files.as_ref().is_some_and(|(looked, _)| now.duration_since(*looked) < poll) {
             return Ok(());

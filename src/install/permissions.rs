@@ -65,7 +65,7 @@ pub const SCALED: [(&str, &str); 2] = [("apps", "deployments"), ("apps", "statef
 /// The table.
 pub const PERMISSIONS: &[Permission] = &[
     Permission {
-        why: "reviews look at the other objects; the controller works them off",
+        why: "reviews compare with the other objects; the controller reconciles them",
         group: "autoscaling.karmada.io",
         resources: &["federatedhpas", "cronfederatedhpas"],
         verbs: &["list", "watch"],
@@ -191,7 +191,7 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "one process acts, the others stand by",
+        why: "one process is active, the others are on standby",
         place: PermissionScope::LeaseNamespace,
         group: "coordination.k8s.io",
         resources: &["leases"],
@@ -234,7 +234,7 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
-        why: "a registration that was deleted is made anew",
+        why: "a registration that was deleted is created again",
         need: Need::Guard,
         group: "admissionregistration.k8s.io",
         resources: &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],

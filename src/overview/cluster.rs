@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::clusters::{Standing, silent, views_of};
+use super::clusters::{ClusterHealth, silent, views_of};
 use super::model::{ClusterDetail, ClusterUse, ConditionView, Eviction, ResourceView};
 use crate::api::cluster::Taint;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding};
@@ -69,9 +69,9 @@ pub fn eviction(binding: &ResourceBinding, cluster: &str) -> Option<Eviction> {
 fn ready(cluster: &Cluster) -> ConditionView {
     let known = cluster.status.conditions.iter().find(|condition| condition.type_ == "Ready");
     let status = known.map_or("Unknown", |condition| condition.status.as_str());
-    let Standing { reason, message, since, needs_attention } = silent(cluster).unwrap_or_else(|| Standing {
+    let ClusterHealth { reason, message, since, needs_attention } = silent(cluster).unwrap_or_else(|| ClusterHealth {
         since: known.and_then(|condition| condition.last_transition_time.clone()),
-        ..Standing::default()
+        ..ClusterHealth::default()
     });
     let (type_, status, to_do) = ("Ready".to_owned(), status.to_owned(), String::new());
     ConditionView { type_, status, reason, message, since, needs_attention, to_do }

@@ -31,7 +31,7 @@ struct Known<'a> {
 
 /// What is not as it should be, or why a cluster has its bounds.
 #[derive(Default)]
-pub(super) struct Standing {
+pub(super) struct ClusterHealth {
     pub(super) reason: String,
     pub(super) message: String,
     pub(super) since: Option<Time>,
@@ -68,7 +68,7 @@ pub(super) fn views_of(
             let ready = known.workload.map(|workload| workload.ready_replicas);
             // A cluster that runs less than its entry is about to start the rest.
             let pending = replicas.zip(ready).map(|(all, ready)| all.saturating_sub(ready).max(0));
-            let Standing { reason, message, since, needs_attention } = standing(&known, pending, status);
+            let ClusterHealth { reason, message, since, needs_attention } = health(&known, pending, status);
             ClusterView {
                 name: name.to_owned(),
                 min_replicas: known.desired.and_then(|desired| desired.min_replicas),
@@ -126,7 +126,7 @@ fn known<'a>(
     known
 }
 
-fn standing(known: &Known<'_>, pending: Option<i32>, status: Option<&FederatedHPAStatus>) -> Standing {
+fn health(known: &Known<'_>, pending: Option<i32>, status: Option<&FederatedHPAStatus>) -> ClusterHealth {
     if let Some(standing) = known.cluster.and_then(silent) {
         return standing;
     }
@@ -137,15 +137,18 @@ fn standing(known: &Known<'_>, pending: Option<i32>, status: Option<&FederatedHP
         return standing;
     }
     let Some(desired) = known.desired else {
-        return Standing { needs_attention: pending.is_some_and(|pending| pending > 0), ..Standing::default() };
+        return ClusterHealth {
+            needs_attention: pending.is_some_and(|pending| pending > 0),
+            ..ClusterHealth::default()
+        };
     };
     let complete = status.is_some_and(|status| status.aggregated_status_omitted.is_none());
     if known.hpa.is_none() && complete && desired.max_replicas.is_some_and(|max| max > 0) {
         let message = "the HPA of this cluster has not reported yet".to_owned();
-        return Standing { reason: "NoStatus".into(), message, needs_attention: true, ..Standing::default() };
+        return ClusterHealth { reason: "NoStatus".into(), message, needs_attention: true, ..ClusterHealth::default() };
     }
     let zero = desired.scaled_to_zero.unwrap_or_default();
-    Standing {
+    ClusterHealth {
         reason: if zero { "ScaledToZero".to_owned() } else { desired.reason.clone().unwrap_or_default() },
         message: assists(desired).unwrap_or_default(),
         since: moved(desired),
@@ -154,18 +157,18 @@ fn standing(known: &Known<'_>, pending: Option<i32>, status: Option<&FederatedHP
 }
 
 /// A cluster that does not answer: what is known of it is old.
-pub(super) fn silent(cluster: &Cluster) -> Option<Standing> {
+pub(super) fn silent(cluster: &Cluster) -> Option<ClusterHealth> {
     let since = match readiness(cluster) {
         Readiness::Ready => return None,
         Readiness::NotReady(since) | Readiness::Unknown(since) => Some(Time(since)),
         Readiness::Unsaid => None,
     };
     let message = "Karmada does not reach this cluster; its numbers are the last that are known".to_owned();
-    Some(Standing { reason: "ClusterNotReady".into(), message, since, needs_attention: true })
+    Some(ClusterHealth { reason: "ClusterNotReady".into(), message, since, needs_attention: true })
 }
 
 /// A cluster that cannot scale up.
-fn blocked(desired: &ClusterHPADesired) -> Option<Standing> {
+fn blocked(desired: &ClusterHPADesired) -> Option<ClusterHealth> {
     let reason = desired.scale_up_blocked_reason.clone()?;
     let message = match Cause::parse(&reason) {
         Some(Cause::Pending) => "its pods find no node",
@@ -175,19 +178,20 @@ fn blocked(desired: &ClusterHPADesired) -> Option<Standing> {
     let covered = desired.covered_replicas.unwrap_or_default();
     let covered = if covered > 0 { format!("; others run {covered} in its place") } else { String::new() };
     let since = desired.scale_up_blocked_time.clone();
-    Some(Standing { reason, message: format!("{message}{covered}"), since, needs_attention: true })
+    Some(ClusterHealth { reason, message: format!("{message}{covered}"), since, needs_attention: true })
 }
 
 /// A cluster that leaves or failed.
-fn lost(desired: &ClusterHPADesired) -> Option<Standing> {
+fn lost(desired: &ClusterHPADesired) -> Option<ClusterHealth> {
     let (lost, since) = (desired.lost_replicas?, desired.lost_time.clone());
     let due = desired.uncovered_replicas.unwrap_or_default();
-    let message = format!("leaves or failed: others are to run its {lost} replicas, {due} of them are not placed yet");
-    Some(Standing { reason: Reason::Replaced.code().to_owned(), message, since, needs_attention: true })
+    let message =
+        format!("leaves or failed: other clusters should run its {lost} replicas, {due} of them are not placed yet");
+    Some(ClusterHealth { reason: Reason::Replaced.code().to_owned(), message, since, needs_attention: true })
 }
 
 /// An HPA that does not scale.
-fn broken(hpa: &HorizontalPodAutoscalerStatus, desired: Option<&ClusterHPADesired>) -> Option<Standing> {
+fn broken(hpa: &HorizontalPodAutoscalerStatus, desired: Option<&ClusterHPADesired>) -> Option<ClusterHealth> {
     let zero = desired.and_then(|desired| desired.scaled_to_zero).unwrap_or_default();
     let reason = |condition: &Condition| condition.reason.clone().unwrap_or_default();
     let bad = |condition: &&Condition| {
@@ -196,7 +200,7 @@ fn broken(hpa: &HorizontalPodAutoscalerStatus, desired: Option<&ClusterHPADesire
             && !(zero && reason(condition) == DISABLED)
     };
     let condition = hpa.conditions.iter().flatten().find(bad)?;
-    Some(Standing {
+    Some(ClusterHealth {
         reason: reason(condition),
         message: condition.message.clone().unwrap_or_default(),
         since: condition.last_transition_time.clone(),

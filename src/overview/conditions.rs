@@ -10,7 +10,7 @@ use crate::reconcile::federated_hpa::status::conditions::{is_awaited, is_bad};
 /// Type of the condition that summarizes an object.
 const READY: &str = "Ready";
 
-/// The conditions of an object. `at_zero`: all of its clusters are to have no replicas.
+/// The conditions of an object. `at_zero`: all of its clusters are scaled to zero.
 pub(super) fn views(conditions: &[Condition], at_zero: bool) -> Vec<ConditionView> {
     conditions.iter().map(|condition| view(condition, needs_attention(condition, at_zero))).collect()
 }

@@ -19,7 +19,7 @@ const RUNS: usize = 10;
 #[must_use]
 pub fn detail(objects: &Objects, clock: Clock<'_>) -> Option<Detail> {
     let hpa = objects.federated_hpas.first()?;
-    let events: Vec<Happening> = objects.events.iter().filter_map(Happening::of).collect();
+    let events: Vec<ShownEvent> = objects.events.iter().filter_map(ShownEvent::of).collect();
     let related = Related {
         binding: objects.binding.as_ref(),
         clusters: objects.clusters.iter().collect(),
@@ -39,12 +39,12 @@ pub struct Related<'a> {
     /// The CronFederatedHPAs of its namespace.
     pub crons: Vec<&'a CronFederatedHPA>,
     /// Events about it.
-    pub events: Vec<&'a Happening>,
+    pub events: Vec<&'a ShownEvent>,
 }
 
 /// An Event about a FederatedHPA, as far as it is shown.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Happening {
+pub struct ShownEvent {
     /// Name of the Event.
     pub name: String,
     /// Name of the FederatedHPA.
@@ -55,7 +55,7 @@ pub struct Happening {
     uid: Option<String>,
 }
 
-impl Happening {
+impl ShownEvent {
     /// `None`: it is about an object of another kind.
     #[must_use]
     pub fn of(event: &Event) -> Option<Self> {
@@ -155,12 +155,12 @@ fn waits(hpa: &FederatedHPA, now: Timestamp) -> Vec<Waiting> {
 }
 
 /// The newest Events of the object first; equal ones in a row are one.
-fn decisions(hpa: &FederatedHPA, events: &[&Happening]) -> Vec<Decision> {
-    let mut events: Vec<&Happening> = events.iter().copied().filter(|event| event.is_about(hpa)).collect();
-    let time = |event: &Happening| event.decision.time.as_ref().map(|time| time.0);
+fn decisions(hpa: &FederatedHPA, events: &[&ShownEvent]) -> Vec<Decision> {
+    let mut events: Vec<&ShownEvent> = events.iter().copied().filter(|event| event.is_about(hpa)).collect();
+    let time = |event: &ShownEvent| event.decision.time.as_ref().map(|time| time.0);
     events.sort_by_key(|event| (std::cmp::Reverse(time(event)), event.name.clone()));
     let mut decisions: Vec<Decision> = Vec::new();
-    for Happening { decision, .. } in events {
+    for ShownEvent { decision, .. } in events {
         let full = decisions.len() >= DECISIONS;
         match decisions.last_mut() {
             Some(last) if last.reason == decision.reason && last.message == decision.message => {

@@ -123,7 +123,7 @@ pub struct Line<'a> {
     pub view: &'a ClusterView,
     /// Its name, without control characters.
     pub name: &'a str,
-    /// What is to be said of it, without control characters.
+    /// Its label, without control characters.
     pub words: &'a str,
 }
 

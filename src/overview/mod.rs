@@ -18,6 +18,6 @@ mod summary;
 pub use cluster::{cluster, cluster_use, eviction};
 pub use clusters::views as cluster_views;
 pub use cron::{Clock, cron_detail, sets, summary as cron_summary};
-pub use detail::{Happening, Related, detail, detail_of};
+pub use detail::{Related, ShownEvent, detail, detail_of};
 pub use list::overview;
 pub use summary::summary;

@@ -1,6 +1,7 @@
 //! The objects of one API server, read and written as plain JSON through a kube client. Client required.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::{Method, Request};
 use kube::Client;
@@ -136,6 +137,14 @@ impl Objects {
     /// # Errors
     /// When the API server does not answer.
     pub async fn list(&self, kind: &Kind, namespace: &str) -> Result<Vec<Value>, kube::Error> {
+        Ok(self.all(kind, namespace).await?.into_iter().map(Arc::unwrap_or_clone).collect())
+    }
+
+    /// As [`Self::list`]; those of a server in this process are shared with its store.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn all(&self, kind: &Kind, namespace: &str) -> Result<Vec<Arc<Value>>, kube::Error> {
         if let Some(server) = &self.inside {
             return Ok(server.stored(&kind.api_version, &kind.plural, namespace));
         }
@@ -148,7 +157,7 @@ impl Objects {
                 object.entry("kind").or_insert_with(|| json!(kind.kind));
             }
         }
-        Ok(found)
+        Ok(found.into_iter().map(Arc::new).collect())
     }
 
     /// One object.
@@ -156,10 +165,18 @@ impl Objects {
     /// # Errors
     /// When the API server does not answer.
     pub async fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Value>, kube::Error> {
+        Ok(self.one(kind, namespace, name).await?.map(Arc::unwrap_or_clone))
+    }
+
+    /// As [`Self::get`]; that of a server in this process is shared with its store.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn one(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Arc<Value>>, kube::Error> {
         if let Some(server) = &self.inside {
             return Ok(server.stored_object(&kind.api_version, &kind.plural, namespace, name));
         }
-        self.read(&kind.path(namespace, name)).await
+        Ok(self.read(&kind.path(namespace, name)).await?.map(Arc::new))
     }
 
     /// Stores a new object.

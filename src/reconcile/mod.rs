@@ -51,7 +51,7 @@ pub struct Options {
     pub metrics: Arc<ControllerMetrics>,
     /// Name of this process in Events.
     pub identity: String,
-    /// Most objects that are reconciled at a time.
+    /// Maximum number of objects that are reconciled at the same time.
     pub concurrency: usize,
     /// How often headroom is rebalanced (docs/design.md#rebalancing); `None`: never.
     pub rebalance_period: Option<SignedDuration>,
@@ -180,13 +180,13 @@ impl Idle {
 }
 
 /// A controller that hands back every workload, and does nothing else.
-pub struct Withdrawal {
+pub struct HandBackController {
     cache: Arc<Cache>,
     engine: Engine<FederatedHpaWorker>,
     poster: Poster,
 }
 
-impl Withdrawal {
+impl HandBackController {
     /// Builds the controller.
     #[must_use]
     pub fn new(options: Options) -> Self {

@@ -28,13 +28,13 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Every process serves the webhook; of all with one Lease, one acts as the controller too.
+Every process serves the webhook; of those with the same Lease, one runs the controller, too.
 
 Example:
   fhpa run --kubeconfig karmada.config --cert-dir /tls";
 
 impl Args {
-    /// Serves, and acts or stands by, until a signal ends it.
+    /// Serves, active or on standby as a controller, until a signal ends it.
     pub fn run(self) -> ExitCode {
         let Self { webhook, process, control_plane, controller, end, rules, logging } = self;
         let (webhook, controller) = (Some(webhook), Some(controller));

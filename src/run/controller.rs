@@ -26,18 +26,18 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Of all processes with one Lease, one acts and the others stand by, ready to take over. After a
-signal to end nothing new begins, what is under way ends (--shutdown-timeout), and the Lease is
-released; the next process acts within seconds.
+Of all processes with the same Lease, one is active and the others are on standby. On SIGTERM the active process \
+starts nothing new, finishes what is in flight (--shutdown-timeout) and releases the Lease; another process \
+becomes active within seconds.
 
 Examples:
-  Act on the control plane of a kubeconfig:
+  For the control plane of a kubeconfig:
     fhpa controller --kubeconfig karmada.config
   Two independent controllers on one control plane:
     fhpa controller --lease-name fhpa-blue";
 
 impl Args {
-    /// Acts, or stands by, until a signal ends it.
+    /// Runs, active or on standby, until a signal ends it.
     pub fn run(self) -> ExitCode {
         let Self { process, control_plane, controller, end, rules, logging } = self;
         let controller = Some(controller);

@@ -24,8 +24,8 @@ pub fn patient(settings: Settings) -> Rooms {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Estimators")]
 pub struct EstimatorArgs {
-    /// Whether the karmada-scheduler-estimator of a cluster is asked how many replicas fit. `auto`: where there is one;
-    /// `off`: what a Cluster says of its resources is all there is. Default: `auto`, of `fhpa plan` `off`.
+    /// Whether karmada-scheduler-estimators are asked how many replicas fit. `auto`: where a cluster has one; `off`: only
+    /// the resources in the status of Cluster objects count. Default: `auto`; for `fhpa plan` `off`.
     #[arg(long, value_enum, value_name = "WHEN")]
     estimators: Option<When>,
     /// Where the estimator of a cluster is.
@@ -34,7 +34,7 @@ pub struct EstimatorArgs {
     /// File with the CA that signs the certificates of estimators; if unset, connections are plaintext.
     #[arg(long, value_name = "FILE")]
     estimator_ca: Option<PathBuf>,
-    /// File with the certificate that is shown to estimators.
+    /// File with the client certificate for estimators.
     #[arg(long, value_name = "FILE", requires_all = ["estimator_key", "estimator_ca"])]
     estimator_cert: Option<PathBuf>,
     /// File with the key of that certificate.

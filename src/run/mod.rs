@@ -6,6 +6,7 @@ pub mod controller;
 pub mod estimators;
 pub mod forecast;
 pub mod process;
+pub mod recovery;
 pub mod review_log;
 pub mod review_metrics;
 mod roles;

@@ -21,7 +21,7 @@ use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::cache::{Cache, View};
 use crate::reconcile::federated_hpa::centralized;
 use crate::reconcile::federated_hpa::observe::failover;
-use crate::reconcile::{Options, Withdrawal};
+use crate::reconcile::{HandBackController, Options};
 use crate::runtime::clock;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Candidate, Leader, compete};
@@ -35,7 +35,7 @@ use crate::runtime::zones::ZoneDatabase;
 const LOOK: Duration = Duration::from_millis(200);
 /// How long the Lease stays reserved at the end: long enough for the other processes to be gone, too.
 const PARKED: Duration = Duration::from_mins(5);
-/// Most objects that are reconciled at a time.
+/// Maximum number of objects that are reconciled at the same time.
 const CONCURRENCY: usize = 16;
 
 /// The Lease.
@@ -74,7 +74,7 @@ pub enum Stuck {
 }
 
 /// The Lease, held for the removal.
-pub struct Hold {
+pub struct LeaseHold {
     client: Client,
     place: LeaseLocation,
     clock: WallClock,
@@ -83,7 +83,7 @@ pub struct Hold {
     election: JoinSet<()>,
 }
 
-impl Hold {
+impl LeaseHold {
     /// Takes the Lease; passes the previous holder to `report`, and waits until that process can no longer act.
     ///
     /// # Errors
@@ -96,7 +96,12 @@ impl Hold {
         report: impl FnOnce(&Acquired),
     ) -> Result<Self, kube::Error> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
-        let acquired = lease_handover::acquire(&leases, &place.name, &identity).await?;
+        let mut acquired = lease_handover::acquire(&leases, &place.name, &identity).await?;
+        // The Lease was missing, so nobody knows whether somebody acts; where nothing is held there is nothing to act on.
+        let unknown = acquired.from.is_none() && !acquired.wait.is_zero();
+        if unknown && held(&client).await.is_ok_and(|held| held.is_empty()) {
+            acquired.wait = Duration::ZERO;
+        }
         report(&acquired);
         sleep(acquired.wait).await;
         let (tell, leadership) = watch::channel(None);
@@ -121,9 +126,9 @@ impl Hold {
         if !led {
             return Err(Stuck::Lease(format!("{}/{}", self.place.namespace, self.place.name)));
         }
-        let first = self.held().await.map_err(|error| Stuck::Refused(error.to_string()))?;
+        let first = held(&self.client).await.map_err(|error| Stuck::Refused(error.to_string()))?;
         let metrics = Arc::new(Metrics::new());
-        let withdrawal = Withdrawal::new(Options {
+        let controller = HandBackController::new(Options {
             client: self.client.clone(),
             zones: Arc::new(ZoneDatabase::open()),
             settings,
@@ -137,12 +142,12 @@ impl Hold {
             freeze: None,
         });
         let mut readers = Readers::default();
-        let cache = withdrawal.read_by(&mut readers);
+        let cache = controller.read_by(&mut readers);
         let readiness = Readiness::default();
         let mut tasks = JoinSet::new();
         tasks.spawn(Watches::new(readers, &readiness).run(self.client.clone(), metrics));
         let (stop, stopped) = watch::channel(false);
-        let works = withdrawal.run(self.leadership.clone(), stopped);
+        let works = controller.run(self.leadership.clone(), stopped);
         let watched = async {
             let ended = watch_over(&cache, &first, deadline).await;
             stop.send_replace(true);
@@ -150,20 +155,6 @@ impl Hold {
         };
         let ((), ended) = tokio::join!(works, watched);
         ended.ok_or_else(|| Stuck::Unlisted(readiness.missing((self.clock)()).join("; ")))
-    }
-
-    /// The FederatedHPAs whose workloads should be handed back, and those for which a binding is still suspended.
-    async fn held(&self) -> Result<BTreeSet<Key>, kube::Error> {
-        let everything = ListParams::default();
-        let all = Api::<FederatedHPA>::all(self.client.clone()).list(&everything).await?;
-        let held = all.items.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).map(|entry| entry.key());
-        let bindings = Api::<ResourceBinding>::all(self.client.clone()).list(&everything).await?;
-        let marked = bindings.items.iter().filter_map(|binding| {
-            let metadata = &binding.metadata;
-            let name = metadata.annotations.as_ref()?.get(SUSPENDED_FOR)?;
-            Some(Key::new(metadata.namespace.as_deref().unwrap_or_default(), name))
-        });
-        Ok(held.chain(marked).collect())
     }
 
     /// Reserves the Lease until the other processes are gone, too.
@@ -175,6 +166,20 @@ impl Hold {
         let leases: Api<Lease> = Api::namespaced(self.client, &self.place.namespace);
         lease_handover::park(&leases, &self.place.name, PARKED).await
     }
+}
+
+/// The FederatedHPAs whose workloads should be handed back, and those for which a binding is still suspended.
+async fn held(client: &Client) -> Result<BTreeSet<Key>, kube::Error> {
+    let everything = ListParams::default();
+    let all = Api::<FederatedHPA>::all(client.clone()).list(&everything).await?;
+    let held = all.items.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).map(|entry| entry.key());
+    let bindings = Api::<ResourceBinding>::all(client.clone()).list(&everything).await?;
+    let marked = bindings.items.iter().filter_map(|binding| {
+        let metadata = &binding.metadata;
+        let name = metadata.annotations.as_ref()?.get(SUSPENDED_FOR)?;
+        Some(Key::new(metadata.namespace.as_deref().unwrap_or_default(), name))
+    });
+    Ok(held.chain(marked).collect())
 }
 
 /// Waits until no FederatedHPA holds a workload any more, of those in `first` and later ones; `None` when not all
@@ -207,7 +212,7 @@ fn missing(view: Option<View>) -> String {
     if !clusters.is_empty() {
         return format!("its HPAs are still in {}", clusters.join(", "));
     }
-    if view.taken.as_ref().is_some_and(|binding| binding.suspended()) {
+    if view.taken_over_binding.as_ref().is_some_and(|binding| binding.suspended()) {
         return "its replicas are not settled in the ResourceBinding yet; its Events say why".to_owned();
     }
     "its finalizer could not be removed; its Events say why".to_owned()

@@ -121,9 +121,9 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let pulse = Arc::new(Pulse::default());
+        let activity = Arc::new(RequestActivity::default());
         let service = service_fn(|request: Request<Incoming>| {
-            let under_way = UnderWay::begin(&pulse);
+            let under_way = UnderWay::begin(&activity);
             let (lifecycle, once) = (Arc::clone(&self.lifecycle), self.once);
             let http1 = request.version() < Version::HTTP_2;
             let answer = self.router.clone().call(request.map(Body::new));
@@ -138,12 +138,12 @@ impl Server {
         });
         let builder = if protocol == Protocol::Http2 { &self.http2 } else { &self.http1 };
         let connection =
-            pin!(builder.serve_connection(TokioIo::new(Paced { stream, pulse: Arc::clone(&pulse) }), service));
-        self.drive(connection, protocol, &pulse).await;
+            pin!(builder.serve_connection(TokioIo::new(Paced { stream, activity: Arc::clone(&activity) }), service));
+        self.drive(connection, protocol, &activity).await;
     }
 
     /// Polls the connection, and ends it when it is too slow or when the process shuts down.
-    async fn drive<C>(&self, mut connection: Pin<&mut C>, protocol: Protocol, pulse: &Pulse)
+    async fn drive<C>(&self, mut connection: Pin<&mut C>, protocol: Protocol, activity: &RequestActivity)
     where
         C: GracefulConnection,
     {
@@ -161,7 +161,7 @@ impl Server {
                     match (phase, protocol) {
                         (Phase::Serving, _) | (Phase::Parting, Protocol::Http1) => {}
                         // GOAWAY loses nothing: streams in progress are answered.
-                        (Phase::Parting, Protocol::Http2) if pulse.seen() == 0 => {}
+                        (Phase::Parting, Protocol::Http2) if activity.seen() == 0 => {}
                         (Phase::Parting | Phase::Stopping, Protocol::Http2) => connection.as_mut().graceful_shutdown(),
                         (Phase::Stopping, Protocol::Http1) => {
                             timer.set(tokio::time::sleep(self.limits.last_call));
@@ -170,7 +170,7 @@ impl Server {
                         (Phase::Aborted, _) => return,
                     }
                 }
-                () = timer.as_mut() => match waits_for.over(pulse, protocol, self.slots.are_scarce()) {
+                () = timer.as_mut() => match waits_for.over(activity, protocol, self.slots.are_scarce()) {
                     Over::GoOn(next) => {
                         timer.set(tokio::time::sleep(next.time(&self.limits, protocol)));
                         waits_for = next;
@@ -182,9 +182,9 @@ impl Server {
                     }
                     Over::Close => return,
                 },
-                () = poll_fn(|_| pulse.head_began(protocol, waits_for)) => {
+                () = poll_fn(|_| activity.head_began(protocol, waits_for)) => {
                     timer.set(tokio::time::sleep(self.limits.header));
-                    waits_for = Wait::Head(pulse.seen());
+                    waits_for = Wait::Head(activity.seen());
                 }
             }
         }
@@ -223,13 +223,13 @@ impl Wait {
         }
     }
 
-    fn over(self, pulse: &Pulse, protocol: Protocol, scarce: bool) -> Over {
-        let seen = pulse.seen();
+    fn over(self, activity: &RequestActivity, protocol: Protocol, scarce: bool) -> Over {
+        let seen = activity.seen();
         match self {
             Self::FirstHead if seen == 0 => Over::Close,
-            Self::Head(before) if before == seen && pulse.waiting_for_head() => Over::Close,
+            Self::Head(before) if before == seen && activity.waiting_for_head() => Over::Close,
             // HTTP/2 has its own keep-alive; an idle connection that answers is kept while slots are free.
-            Self::Request(before) if before == seen && pulse.idle() && (scarce || protocol == Protocol::Http1) => {
+            Self::Request(before) if before == seen && activity.idle() && (scarce || protocol == Protocol::Http1) => {
                 Over::Part
             }
             Self::LastCall => Over::Part,
@@ -241,14 +241,14 @@ impl Wait {
 
 /// State of the requests on one connection.
 #[derive(Debug, Default)]
-struct Pulse {
+struct RequestActivity {
     seen: AtomicU64,
     answered: AtomicU64,
     /// Part of a head has arrived.
     head: AtomicBool,
 }
 
-impl Pulse {
+impl RequestActivity {
     fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)
     }
@@ -277,13 +277,13 @@ impl Pulse {
 }
 
 /// A request from its head to its response.
-struct UnderWay(Arc<Pulse>);
+struct UnderWay(Arc<RequestActivity>);
 
 impl UnderWay {
-    fn begin(pulse: &Arc<Pulse>) -> Self {
-        pulse.seen.fetch_add(1, Ordering::Relaxed);
-        pulse.head.store(false, Ordering::Relaxed);
-        Self(Arc::clone(pulse))
+    fn begin(activity: &Arc<RequestActivity>) -> Self {
+        activity.seen.fetch_add(1, Ordering::Relaxed);
+        activity.head.store(false, Ordering::Relaxed);
+        Self(Arc::clone(activity))
     }
 }
 
@@ -296,7 +296,7 @@ impl Drop for UnderWay {
 /// A stream that records when bytes arrive.
 struct Paced<S> {
     stream: S,
-    pulse: Arc<Pulse>,
+    activity: Arc<RequestActivity>,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
@@ -304,7 +304,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.pulse.bytes();
+            self.activity.bytes();
         }
         read
     }
@@ -342,14 +342,14 @@ mod tests {
 
     #[test]
     fn an_idle_http2_connection_is_asked_to_end_only_while_places_are_scarce() {
-        let pulse = Arc::new(Pulse::default());
-        drop(UnderWay::begin(&pulse));
-        let over = |scarce| Wait::Request(1).over(&pulse, Protocol::Http2, scarce);
+        let activity = Arc::new(RequestActivity::default());
+        drop(UnderWay::begin(&activity));
+        let over = |scarce| Wait::Request(1).over(&activity, Protocol::Http2, scarce);
         assert!(matches!((over(true), over(false)), (Over::Part, Over::GoOn(_))));
-        assert!(matches!(Wait::Request(1).over(&pulse, Protocol::Http1, false), Over::Part));
+        assert!(matches!(Wait::Request(1).over(&activity, Protocol::Http1, false), Over::Part));
         // A request in progress is not idle, and one that arrived counts as activity.
-        let _under_way = UnderWay::begin(&pulse);
-        assert!(matches!(Wait::Request(2).over(&pulse, Protocol::Http2, true), Over::GoOn(_)));
-        assert!(matches!(Wait::Request(1).over(&pulse, Protocol::Http2, true), Over::GoOn(_)));
+        let _under_way = UnderWay::begin(&activity);
+        assert!(matches!(Wait::Request(2).over(&activity, Protocol::Http2, true), Over::GoOn(_)));
+        assert!(matches!(Wait::Request(1).over(&activity, Protocol::Http2, true), Over::GoOn(_)));
     }
 }

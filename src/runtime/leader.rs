@@ -23,6 +23,11 @@ use crate::decision::excerpt::{ERROR, excerpt};
 use crate::decision::freeze::{FREEZE, FROZEN};
 use crate::decision::lease::{self, ObservedLease, Record, Step, Timings, VERSION};
 
+/// How long an API server that has just started may forbid what its roles allow.
+const LOADING: Duration = Duration::from_secs(10);
+/// What that is.
+const LOADS: &str = "an API server that has just started has not read its roles yet";
+
 /// Identity of this process and its Lease.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -55,8 +60,19 @@ pub async fn compete(
 ) {
     let start = clock::steady();
     let clocks = Clocks::read();
-    let mut contest =
-        Contest { api, candidate, start, clocks, seen: None, lease: None, leader: None, claims: false, trouble: None };
+    let mut contest = Contest {
+        api,
+        candidate,
+        start,
+        clocks,
+        seen: None,
+        lease: None,
+        leader: None,
+        claims: false,
+        trouble: None,
+        reached: false,
+        forbidden: None,
+    };
     loop {
         let pause = tokio::select! {
             pause = contest.turn(&leadership) => pause,
@@ -83,6 +99,10 @@ struct Contest {
     claims: bool,
     /// Last logged problem, while it lasts.
     trouble: Option<&'static str>,
+    /// Whether the Lease was ever read.
+    reached: bool,
+    /// Since when reads or writes of the Lease are forbidden.
+    forbidden: Option<Duration>,
 }
 
 impl Contest {
@@ -102,6 +122,8 @@ impl Contest {
         };
         let pause = match result {
             Ok(pause) => {
+                self.reached = true;
+                self.forbidden = None;
                 if self.trouble.take().is_some() {
                     info!(lease = self.candidate.lease, "the Lease is reachable again");
                 }
@@ -122,10 +144,17 @@ impl Contest {
 
     /// Logs a problem and its solution, once until it changes.
     fn complain(&mut self, error: &TryError) {
+        let loads = matches!(error, TryError::Api(kube::Error::Api(status)) if status.code == 403) && self.may_load();
         let (lease, place) = (&self.candidate.lease, self.api.resource_url());
         let advice = match error {
             TryError::Conflict => {
                 debug!(place, lease, "another process wrote the Lease first");
+                return;
+            }
+            TryError::Api(kube::Error::Api(_)) if loads => {
+                if self.trouble.replace(LOADS) != Some(LOADS) {
+                    info!(place, lease, "the Lease is forbidden for the moment; retrying; {LOADS}");
+                }
                 return;
             }
             TryError::Api(kube::Error::Api(status)) => advice(status.code),
@@ -138,6 +167,13 @@ impl Contest {
             let error = excerpt(&error, ERROR);
             warn!(error, place, lease, "failed to acquire or read the Lease; retrying; {advice}");
         }
+    }
+
+    /// Whether a refusal may end by itself: an API server that has just started answers before it has read its roles.
+    fn may_load(&mut self) -> bool {
+        let now = self.now();
+        let since = *self.forbidden.get_or_insert(now);
+        loads(self.reached, now.saturating_sub(since))
     }
 
     /// A leader waits for a response no longer than it may act.
@@ -270,6 +306,11 @@ impl Contest {
     }
 }
 
+/// Whether a Lease that was `reached` before, and has been forbidden for so long, may be so while roles are loaded.
+fn loads(reached: bool, forbidden: Duration) -> bool {
+    reached && forbidden < LOADING
+}
+
 /// Advice for a response with this status.
 fn advice(code: u16) -> &'static str {
     match code {
@@ -309,5 +350,16 @@ pub(super) fn record(lease: &Lease) -> Record {
         holder: spec.holder_identity.unwrap_or_default(),
         lease: Duration::from_secs(seconds),
         version: lease.metadata.resource_version.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lease_that_was_reached_before_may_be_forbidden_for_a_moment() {
+        assert!(loads(true, Duration::ZERO) && loads(true, LOADING / 2));
+        assert!(!loads(true, LOADING) && !loads(false, Duration::ZERO));
     }
 }

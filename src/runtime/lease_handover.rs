@@ -7,12 +7,12 @@
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, PostParams};
 
 use super::clock;
 use super::leader::{annotate, is_conflict, record};
-use crate::decision::lease::VERSION;
+use crate::decision::lease::{Timings, VERSION};
 
 /// Holder of a reserved Lease, which no process may take: its installation is being removed.
 pub const PARKED: &str = "fhpa-uninstall";
@@ -32,11 +32,20 @@ pub struct Acquired {
 
 /// Writes `identity` into the Lease. A candidate with that name then leads, but must first wait for `wait`.
 ///
+/// A missing Lease is created: somebody may have deleted it, and its holder may still act. Without its namespace it
+/// stays missing.
+///
 /// # Errors
 /// When the API server rejects the request or is unreachable.
 pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acquired, kube::Error> {
     let mut acquired = Acquired::default();
-    change(api, name, |lease| {
+    let written = change(api, name, |lease, exists| {
+        if !exists {
+            let wait = Timings::default().lease;
+            acquired = Acquired { from: None, wait };
+            hold(lease, identity, wait.saturating_add(MARGIN));
+            return true;
+        }
         let before = record(lease);
         acquired = if before.holder.is_empty() || before.holder == PARKED || before.holder == identity {
             Acquired::default()
@@ -46,8 +55,11 @@ pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acq
         hold(lease, identity, before.lease.saturating_add(MARGIN));
         true
     })
-    .await?;
-    Ok(acquired)
+    .await;
+    match written {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Acquired::default()),
+        written => written.map(|()| acquired),
+    }
 }
 
 /// Reserves the Lease for `time`.
@@ -55,9 +67,11 @@ pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acq
 /// # Errors
 /// As [`acquire`].
 pub async fn park(api: &Api<Lease>, name: &str, time: Duration) -> Result<(), kube::Error> {
-    let hold = |lease: &mut Lease| {
-        hold(lease, PARKED, time);
-        true
+    let hold = |lease: &mut Lease, exists| {
+        if exists {
+            hold(lease, PARKED, time);
+        }
+        exists
     };
     change(api, name, hold).await
 }
@@ -68,7 +82,7 @@ pub async fn park(api: &Api<Lease>, name: &str, time: Duration) -> Result<(), ku
 /// As [`acquire`].
 pub async fn unpark(api: &Api<Lease>, name: &str) -> Result<bool, kube::Error> {
     let mut parked = false;
-    change(api, name, |lease| {
+    change(api, name, |lease, _| {
         parked = record(lease).holder == PARKED;
         if parked {
             hold(lease, "", Duration::from_secs(1));
@@ -87,15 +101,30 @@ fn hold(lease: &mut Lease, holder: &str, time: Duration) {
     annotate(&mut lease.metadata, VERSION, None);
 }
 
-/// Reads the Lease, changes it and writes it back, until there is no conflict. A missing Lease is left alone; so is one
-/// for which `edit` returns false.
-async fn change(api: &Api<Lease>, name: &str, mut edit: impl FnMut(&mut Lease) -> bool) -> Result<(), kube::Error> {
+/// Reads the Lease, changes it and writes it back, until there is no conflict. One for which `edit` returns false is left
+/// alone; `edit` is told whether it exists.
+async fn change(
+    api: &Api<Lease>,
+    name: &str,
+    mut edit: impl FnMut(&mut Lease, bool) -> bool,
+) -> Result<(), kube::Error> {
     for left in (0..TRIES).rev() {
-        let Some(mut lease) = api.get_opt(name).await? else { return Ok(()) };
-        if !edit(&mut lease) {
+        let stored = api.get_opt(name).await?;
+        let exists = stored.is_some();
+        let named = || Lease {
+            metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+            ..Lease::default()
+        };
+        let mut lease = stored.unwrap_or_else(named);
+        if !edit(&mut lease, exists) {
             return Ok(());
         }
-        match api.replace(name, &PostParams::default(), &lease).await {
+        let written = if exists {
+            api.replace(name, &PostParams::default(), &lease).await
+        } else {
+            api.create(&PostParams::default(), &lease).await
+        };
+        match written {
             Err(error) if is_conflict(&error) && left > 0 => {}
             written => return written.map(|_| ()),
         }

@@ -27,11 +27,11 @@ pub enum Format {
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Logs")]
 pub struct LogArgs {
-    /// Form of the log lines.
+    /// Format of log lines.
     #[arg(long, value_enum, default_value = "auto", env = "FHPA_LOG_FORMAT")]
     pub log_format: Format,
-    /// Minimum log level (error, warn, info, debug, trace), or a filter such as `info,fhpa=debug`. Filters that
-    /// let libraries speak below `info` may show what was sent.
+    /// Minimum log level (error, warn, info, debug, trace), or a filter such as `info,fhpa=debug`. A filter
+    /// that shows libraries below `info` may log the content of requests.
     #[arg(long, default_value = "info", env = "FHPA_LOG_LEVEL")]
     pub log_level: String,
 }

@@ -11,7 +11,7 @@ use crate::decision::validation::{ConflictPolicy, Settings};
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Rules")]
 pub struct RuleArgs {
-    /// What happens to an object that would fight with another one over a workload.
+    /// What happens to an object that would scale the same workload as another one.
     #[arg(long, value_enum, default_value_t = Conflicts::Deny, ignore_case = true, value_name = "POLICY")]
     conflict_policy: Conflicts,
     /// `spec.mode` of a FederatedHPA that names none. Default: Distributed for new objects; one that is stored without

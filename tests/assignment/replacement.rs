@@ -1,9 +1,9 @@
 //! Clusters that leave and clusters that fail: their replicas run elsewhere before they are removed.
 
 use fhpa::decision::plan::{
-    Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Note, Obstacle, Policy, Request, plan,
+    Action, Bounds, Cluster, ClusterState, Floor, Hpa, HpaVersion, Lost, Memory, Note, Obstacle, Policy, Request, plan,
 };
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::cases::{cluster, request, runs, total};
 use super::life::settle;
@@ -161,6 +161,22 @@ fn without_headroom_many_small_ones_do_not_go_together() {
     let least = least_ready(&mut world, &mut Random(7), 6000);
     assert_eq!(least, 4, "one of four at most");
     assert_eq!((world.members["b"].entry, ready(&world)), (Some(5), 5));
+}
+
+#[test]
+fn without_headroom_each_of_several_releases_a_quarter_of_its_own() {
+    let mut world = running(12, &[("a", 2), ("b", 6), ("c", 4)]);
+    for name in ["b", "c"] {
+        leave(&mut world, name);
+    }
+    world.reconcile(usize::MAX);
+    let max = ["b", "c"].map(|name| {
+        world.deliver(name);
+        world.members[name].hpa.unwrap().max
+    });
+    assert_eq!(max, [5, 3], "a quarter of six is one");
+    assert_eq!(least_ready(&mut world, &mut Random(7), 6000), 10, "a quarter of ten at most");
+    assert_eq!((world.members["a"].entry, ready(&world)), (Some(12), 12));
 }
 
 #[test]
@@ -380,6 +396,49 @@ fn one_that_answers_again_and_is_not_reported_yet_is_replaced_before_it_goes() {
         };
         assert!(plan.now().all(|step| keeps(&step.action)), "{:?}", plan.steps);
     }
+}
+
+#[test]
+fn one_whose_hpa_is_being_deleted_and_that_is_not_reported_yet_is_replaced_before_it_goes() {
+    let hpa = Some(Hpa { written: None, version: HpaVersion::V2, confirmed: true, outstanding: 3, held: false });
+    let empty = Cluster { chosen: false, state: LEAVES, hpa, current: Some(0), ready: 0, ..runs("a", 3) };
+    let goes = |a: Cluster<'static>| {
+        let request = request(total(2, 6), Policy::StaticWeighted, vec![a, runs("b", 3)]);
+        plan(&request).now().any(|step| match &step.action {
+            Action::UpdateBinding { entries, .. } => entries.iter().all(|entry| entry.cluster != "a"),
+            _ => false,
+        })
+    };
+    assert!(goes(empty));
+    assert!(!goes(Cluster { current: None, ..empty }), "its entry asks for 3");
+    assert!(!goes(Cluster { current: None, last: Some(2), ..empty }), "its HPA reported 2");
+    assert!(goes(Cluster { current: None, last: Some(0), ..empty }));
+}
+
+#[test]
+fn the_min_of_a_receiver_begins_to_end_when_all_are_replaced_and_is_not_stored_again_before() {
+    let now = Timestamp::constant(1_790_000_000, 0);
+    let since = now - SignedDuration::from_mins(30);
+    let floor = Some(Floor { replicas: 3, since });
+    let written = Some(Bounds { min: 3, max: 8 });
+    let hpa = Some(Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding: 8, held: false });
+    let b = Cluster { hpa, memory: Memory { floor, ..Memory::default() }, ..runs("b", 3) };
+    let lost = Some(Lost { ran: 2, due: 0, since });
+    let a = Cluster { chosen: false, state: LEAVES, memory: Memory { lost, ..Memory::default() }, ..runs("a", 2) };
+    let stored = |a: Cluster<'static>, seconds| {
+        let mut request = request(total(1, 10), Policy::StaticWeighted, vec![a, b]);
+        (request.now, request.window) = (now + SignedDuration::from_secs(seconds), SignedDuration::from_secs(300));
+        let plan = plan(&request);
+        let share = plan.shares.iter().find(|share| share.cluster == "b").unwrap();
+        share.memory.floor.map(|floor| (floor.replicas, floor.since))
+    };
+    // Karmada rejects every division, for example.
+    assert_eq!([0, 60, 86_400].map(|seconds| stored(a, seconds)), [Some((3, since)); 3]);
+    let gone = Cluster { entry: None, current: None, ready: 0, ..a };
+    assert_eq!(stored(gone, 7), Some((3, now + SignedDuration::from_secs(7))));
+    let back = Cluster { chosen: true, state: ClusterState::Serving, ..a };
+    assert_eq!(stored(back, 8), Some((3, now + SignedDuration::from_secs(8))));
+    assert_eq!(stored(Cluster { memory: Memory::default(), ..gone }, 9), None);
 }
 
 #[test]

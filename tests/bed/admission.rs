@@ -31,12 +31,12 @@ pub fn webhook(server: &ApiServer) -> JoinSet<()> {
     let reviewer =
         Reviewer { related_objects: index, zones, settings: Settings::default(), preview: None, frozen: None };
     let plugin: Plugin = Arc::new(move |_: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
-        if request.resource.resource == "resourcebindings" && request.operation == Done::Create {
+        if request.operation == Done::Create {
             suspend(&reviewer, object);
         }
         Ok(())
     });
-    server.admit_by(&plugin);
+    server.admit_by("resourcebindings", &plugin);
     tasks
 }
 

@@ -113,7 +113,7 @@ impl Bed {
     /// Serves Karmada's kinds.
     pub async fn with_karmada(self) -> Self {
         for definition in karmada::definitions().unwrap() {
-            self.server().create(&definition).await.unwrap();
+            self.server().create(definition).await.unwrap();
         }
         self
     }

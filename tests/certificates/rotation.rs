@@ -50,7 +50,7 @@ async fn host(service: &Service, shows: &str) -> String {
     std::fs::write(&host, account.to_string()).unwrap();
     let (store, _) = Store::open(Access::by(Some(host.clone())), SECRET.parse().unwrap()).await.unwrap();
     let mut poller = SecretPoller::new(store, &["localhost".to_owned()], Arc::new(Metrics::new()));
-    let refused = poller.look(clock::wall()).await.unwrap_err().to_string();
+    let refused = poller.poll(clock::wall()).await.unwrap_err().to_string();
     assert!(refused.contains("allow it the verb \"get\" on \"secrets\""), "{refused}");
     let roles: Api<Role> = Api::namespaced(service.client.clone(), "karmada-system");
     let bindings: Api<RoleBinding> = Api::namespaced(service.client.clone(), "karmada-system");

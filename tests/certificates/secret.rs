@@ -37,7 +37,7 @@ fn which(verb: &str) -> Which {
 }
 
 async fn said(poller: &mut SecretPoller) -> String {
-    poller.look(noon()).await.unwrap_err().to_string()
+    poller.poll(noon()).await.unwrap_err().to_string()
 }
 
 #[test]
@@ -53,7 +53,7 @@ async fn of_two_who_make_it_at_once_one_succeeds_and_both_have_the_same() {
     let (mut one, mut two) = (poller(&bed), poller(&bed));
     let hold = bed.server().faults().hold(which("create"), Moment::Arriving);
     let server = bed.server();
-    let (first, second, ()) = tokio::join!(one.look(noon()), two.look(noon()), async {
+    let (first, second, ()) = tokio::join!(one.poll(noon()), two.poll(noon()), async {
         drop(hold);
     });
     let (first, second) = (first.unwrap(), second.unwrap());
@@ -70,13 +70,13 @@ async fn of_two_who_make_it_at_once_one_succeeds_and_both_have_the_same() {
 async fn at_rest_nothing_is_written_and_a_renewal_is_written_once() {
     let bed = Bed::embedded();
     let (mut one, mut two) = (poller(&bed), poller(&bed));
-    let made = one.look(noon()).await.unwrap();
-    assert_eq!(two.look(day(1)).await.unwrap(), made);
-    assert_eq!(one.look(day(59)).await.unwrap(), made);
+    let made = one.poll(noon()).await.unwrap();
+    assert_eq!(two.poll(day(1)).await.unwrap(), made);
+    assert_eq!(one.poll(day(59)).await.unwrap(), made);
     assert_eq!(bed.server().faults().count("update", "secrets"), 0);
-    let (first, second) = tokio::join!(one.look(day(61)), two.look(day(61)));
+    let (first, second) = tokio::join!(one.poll(day(61)), two.poll(day(61)));
     let (first, second) = (first.unwrap(), second.unwrap());
-    assert!(first == second || one.look(day(61)).await.unwrap() == two.look(day(61)).await.unwrap());
+    assert!(first == second || one.poll(day(61)).await.unwrap() == two.poll(day(61)).await.unwrap());
     assert!(first.pair() != made.pair() && first.bundle() == made.bundle());
 }
 
@@ -84,10 +84,10 @@ async fn at_rest_nothing_is_written_and_a_renewal_is_written_once() {
 async fn what_people_add_to_the_secret_stays() {
     let bed = Bed::embedded();
     let mut one = poller(&bed);
-    one.look(noon()).await.unwrap();
+    one.poll(noon()).await.unwrap();
     let added = json!({"metadata": {"annotations": {"team": "a"}}, "data": {"extra": "eA=="}});
     assert_eq!(bed.patch("merge", SECRET, &added).await.code, 200);
-    one.look(day(61)).await.unwrap();
+    one.poll(day(61)).await.unwrap();
     let secret = bed.get(SECRET).await.body;
     assert_eq!((&secret["metadata"]["annotations"]["team"], &secret["data"]["extra"]), (&json!("a"), &json!("eA==")));
 }
@@ -117,8 +117,8 @@ async fn a_missing_right_is_named() {
         bed.server().faults().fail(which(verb), 1, StatusError::plain(403, "Forbidden", &words));
         if verb == "update" {
             let mut one = poller(&bed);
-            one.look(noon()).await.unwrap();
-            let said = one.look(day(61)).await.unwrap_err().to_string();
+            one.poll(noon()).await.unwrap();
+            let said = one.poll(day(61)).await.unwrap_err().to_string();
             assert!(said.contains("allow it the verb \"update\" on \"secrets\""), "{said}");
         } else {
             let said = said(&mut poller(&bed)).await;
@@ -143,7 +143,7 @@ async fn the_start_waits_for_the_api_server_and_ends_with_the_reason() {
 async fn who_waits_for_the_secret_gets_it_or_gives_up() {
     let bed = Bed::embedded();
     assert!(store(&bed).wait(Duration::from_secs(5)).await.unwrap().is_none());
-    let made = poller(&bed).look(noon()).await.unwrap();
+    let made = poller(&bed).poll(noon()).await.unwrap();
     assert_eq!(store(&bed).wait(Duration::from_secs(5)).await.unwrap().unwrap(), *made);
 }
 
@@ -156,14 +156,14 @@ fn signer(content: &Content) -> String {
 async fn a_deleted_secret_comes_back_with_a_new_ca_that_signs_once_it_is_registered() {
     let bed = Bed::embedded();
     let (mut one, mut two) = (poller(&bed), poller(&bed));
-    let before = one.look(noon()).await.unwrap();
-    two.look(noon()).await.unwrap();
+    let before = one.poll(noon()).await.unwrap();
+    two.poll(noon()).await.unwrap();
     store(&bed).record(&before.bundle()).await.unwrap();
-    one.look(noon()).await.unwrap();
-    two.look(noon()).await.unwrap();
+    one.poll(noon()).await.unwrap();
+    two.poll(noon()).await.unwrap();
     assert_eq!(bed.delete(SECRET, &Value::Null).await.code, 200);
 
-    let (first, second) = tokio::join!(one.look(noon()), two.look(noon()));
+    let (first, second) = tokio::join!(one.poll(noon()), two.poll(noon()));
     let (first, second) = (first.unwrap(), second.unwrap());
     assert_eq!(first, second);
     assert!(first.pair() == before.pair(), "the old leaf is served still");
@@ -171,10 +171,10 @@ async fn a_deleted_secret_comes_back_with_a_new_ca_that_signs_once_it_is_registe
     assert!(trusted.len() == 2 && trusted.is_superset(&ids(&before.bundle()).unwrap()));
 
     store(&bed).record(&first.bundle()).await.unwrap();
-    let signed = two.look(noon()).await.unwrap();
+    let signed = two.poll(noon()).await.unwrap();
     assert_ne!(signer(&signed), signer(&before));
-    assert_eq!(one.look(noon()).await.unwrap(), signed);
-    assert_eq!(one.look(day(2)).await.unwrap().state().authorities.len(), 1);
+    assert_eq!(one.poll(noon()).await.unwrap(), signed);
+    assert_eq!(one.poll(day(2)).await.unwrap().state().authorities.len(), 1);
 }
 
 #[tokio::test]
@@ -182,14 +182,14 @@ async fn a_spoilt_secret_is_counted_and_made_anew() {
     let bed = Bed::embedded();
     let metrics = Arc::new(Metrics::new());
     let mut one = SecretPoller::new(store(&bed), &[NAME.to_owned()], Arc::clone(&metrics));
-    let before = one.look(noon()).await.unwrap();
+    let before = one.poll(noon()).await.unwrap();
     assert_eq!(bed.patch("merge", SECRET, &json!({"data": {"ca.crt": "eA=="}})).await.code, 200);
-    let after = one.look(noon()).await.unwrap();
+    let after = one.poll(noon()).await.unwrap();
     assert!(after.pair() == before.pair() && after.bundle() != before.bundle());
     let text = metrics.text();
     assert!(text.contains("fhpa_certificate_secret_failures_total 1\n"), "{text}");
     assert_eq!(bed.patch("merge", SECRET, &json!({"data": {"tls.crt": "eA=="}})).await.code, 200);
-    assert!(one.look(noon()).await.unwrap().pair() == before.pair(), "it is remembered");
+    assert!(one.poll(noon()).await.unwrap().pair() == before.pair(), "it is remembered");
     assert!(metrics.text().contains("fhpa_certificate_secret_failures_total 2\n"));
     assert!(text.contains("fhpa_certificate_authority_not_after_timestamp_seconds 21"), "{text}");
 }
@@ -206,7 +206,7 @@ async fn new_connections_are_served_with_the_leaf_that_the_secret_brings() {
     let current = reloader.current();
     let before = current.load().not_after;
     let keeps = tokio::spawn(reloader.run(Duration::from_secs(3600), || day(61)));
-    one.look(day(61)).await.unwrap();
+    one.poll(day(61)).await.unwrap();
     within(async {
         while current.load().not_after == before {
             tokio::task::yield_now().await;

@@ -240,3 +240,28 @@ fn commands_and_flags_that_guides_name_exist() {
         eprintln!("ran without the flags of `fhpa {command}` in guides: this build has no such command");
     }
 }
+
+/// Lines of the log and messages: quoted, of four words and more, and no commands.
+fn quoted_sentences(guide: &str) -> Vec<String> {
+    let document = text(guide);
+    let prose = document.split("```").step_by(2).flat_map(str::lines);
+    let spans = prose.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let plain = |span: &&str| span.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, ' ' | ','));
+    let command = |span: &&str| ["fhpa", "helm", "kctl", "kubectl"].contains(&span.split(' ').next().unwrap());
+    spans.filter(|span| span.split(' ').count() > 3 && plain(span) && !command(span)).map(str::to_owned).collect()
+}
+
+#[test]
+fn messages_that_guides_quote_are_those_of_the_code() {
+    let code: String = sources("src").iter().map(|source| source.text.as_str()).collect();
+    // A text that is broken by `\` is one.
+    let code = code.split("\\\n").map(str::trim_start).collect::<String>();
+    let mut seen = 0;
+    for guide in ["runbooks", "troubleshoot", "emergency", "day2"] {
+        for sentence in quoted_sentences(&format!("charts/fhpa/docs/{guide}.md")) {
+            assert!(code.contains(&sentence), "{guide}.md quotes what the code does not say: {sentence}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 3, "only {seen} messages are quoted");
+}

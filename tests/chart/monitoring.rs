@@ -46,15 +46,15 @@ pub fn filled() -> Metrics {
     {
         let conditions = ["Assigned", "Ready", "ScalingActive", "AbleToScale", "ScalingLimited"];
         let said = conditions.map(|condition| (condition, status, reason));
-        metrics.controller().conditions.say(status, said.into_iter());
+        metrics.controller().conditions.set(status, said.into_iter());
     }
-    metrics.controller().conditions.say("suspended", [("Ready", "True", "Suspended")].into_iter());
+    metrics.controller().conditions.set("suspended", [("Ready", "True", "Suspended")].into_iter());
     metrics.controller().cron_unready("TargetNotFound".to_owned(), 1);
     metrics.controller().objects.limit(1);
     for mode in ["Distributed", "Centralized"] {
         let conditions = vec![("Ready".to_owned(), "True".to_owned())];
         let figures = ObjectFigures { mode, conditions, ..ObjectFigures::default() };
-        metrics.controller().objects.say(("prod", mode), &figures);
+        metrics.controller().objects.set(("prod", mode), &figures);
     }
     metrics.watch_failed("FederatedHPA");
     metrics.watch_fails("FederatedHPA", true);

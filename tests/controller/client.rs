@@ -10,10 +10,13 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use embedded_apiserver::ApiServer;
+use embedded_apiserver::faults::Which;
 use embedded_apiserver::serve::{Listening, kubeconfig};
+use embedded_apiserver::status::StatusError;
 use fhpa::runtime::clock;
-use fhpa::runtime::control_plane::{self, Bounds, Client, KubeconfigReloader, Origin, Polled, TimedOut};
+use fhpa::runtime::control_plane::{self, Bounds, Client, KubeconfigReloader, Origin, TimedOut};
 use fhpa::runtime::metrics::Metrics;
+use fhpa::runtime::reload::Reload;
 use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use http::Request;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -24,6 +27,7 @@ use serde_json::json;
 
 use crate::bed::webhook::certificate;
 use crate::bed::within;
+use crate::webhook::volume;
 
 /// A server with a namespace by which it is known.
 async fn server(name: &str) -> (ApiServer, Listening) {
@@ -56,18 +60,18 @@ async fn a_changed_kubeconfig_is_used_without_a_restart_and_a_broken_one_is_not(
     let metrics = Metrics::new();
     let (client, mut reloader) = connect(&file, &metrics).await;
     assert!(reaches(&client, "first").await);
-    assert!(matches!(reloader.poll().await, Polled::Unchanged));
+    assert!(matches!(reloader.poll().await, Reload::Unchanged));
 
     std::fs::write(&file, "clusters: nonsense").unwrap();
-    assert!(matches!(reloader.poll().await, Polled::Kept(_)));
-    assert!(matches!(reloader.poll().await, Polled::Unchanged), "the same trouble is reported once");
+    assert!(matches!(reloader.poll().await, Reload::Rejected(_)));
+    assert!(matches!(reloader.poll().await, Reload::Unchanged), "the same trouble is reported once");
     assert!(reaches(&client, "first").await);
     std::fs::remove_file(&file).unwrap();
-    let Polled::Kept(error) = reloader.poll().await else { panic!("there is no file") };
+    let Reload::Rejected(error) = reloader.poll().await else { panic!("there is no file") };
     assert!(error.to_string().contains("failed to read kubeconfig"), "{error}");
 
     std::fs::write(&file, second.kubeconfig("karmada")).unwrap();
-    assert!(matches!(reloader.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Reload::Reloaded));
     assert!(reaches(&client, "second").await && !reaches(&client, "first").await);
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="failed"} 2"#), "{}", metrics.text());
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="ok"} 1"#));
@@ -102,19 +106,43 @@ async fn credentials_that_the_server_refuses_do_not_replace_those_that_work() {
     let metrics = Metrics::new();
     let (_client, mut reloader) = connect(&file, &metrics).await;
     std::fs::write(&file, config("two")).unwrap();
-    let Polled::Kept(error) = reloader.poll().await else { panic!("it was refused") };
+    let Reload::Rejected(error) = reloader.poll().await else { panic!("it was refused") };
     assert!(error.to_string().contains("does not accept it: Unauthorized"), "{error}");
-    assert!(matches!(reloader.poll().await, Polled::Unchanged), "the same trouble is reported once");
+    assert!(matches!(reloader.poll().await, Reload::Unchanged), "the same trouble is reported once");
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="failed"} 1"#), "{}", metrics.text());
     // The server knows them now.
     *accepted.lock().unwrap() = "Bearer two".to_owned();
-    assert!(matches!(reloader.poll().await, Polled::Exchanged));
-    assert!(matches!(reloader.poll().await, Polled::Unchanged));
+    assert!(matches!(reloader.poll().await, Reload::Reloaded));
+    assert!(matches!(reloader.poll().await, Reload::Unchanged));
     // Where the earlier ones do not work either, nothing is lost by taking the new ones.
     *accepted.lock().unwrap() = "Bearer none".to_owned();
     std::fs::write(&file, config("three")).unwrap();
-    assert!(matches!(reloader.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Reload::Reloaded));
     assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="ok"} 2"#), "{}", metrics.text());
+}
+
+#[tokio::test]
+async fn a_bearer_token_is_exchanged_as_the_kubelet_delivers_it() {
+    let (url, accepted) = guarded("one").await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    let deliver = |token: &str| {
+        let config = kubeconfig(&[("karmada", &url)]).replace("{}", &format!("{{token: {token}}}"));
+        volume::publish(directory.path(), token, &[("kubeconfig", &config)]);
+    };
+    deliver("one");
+    let metrics = Metrics::new();
+    let (client, mut reloader) = connect(&file, &metrics).await;
+    assert!(matches!(reloader.poll().await, Reload::Unchanged));
+    let knows = async || client.request_text(Request::get("/").body(Vec::new()).unwrap()).await.is_ok();
+    assert!(knows().await);
+    // Only the link `..data` moves.
+    *accepted.lock().unwrap() = "Bearer two".to_owned();
+    assert!(!knows().await);
+    deliver("two");
+    assert!(matches!(reloader.poll().await, Reload::Reloaded), "{}", metrics.text());
+    assert!(knows().await);
+    assert!(matches!(reloader.poll().await, Reload::Unchanged));
 }
 
 #[tokio::test]
@@ -129,9 +157,9 @@ async fn a_server_that_does_not_answer_does_not_replace_one_that_does() {
     // A port that was free a moment ago.
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     std::fs::write(&file, config(&format!("http://{free}"))).unwrap();
-    assert!(matches!(reloader.poll().await, Polled::Kept(_)));
+    assert!(matches!(reloader.poll().await, Reload::Rejected(_)));
     std::fs::write(&file, config(&url)).unwrap();
-    assert!(matches!(reloader.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Reload::Reloaded));
 }
 
 /// The names that a list brings.
@@ -159,7 +187,7 @@ async fn a_watch_lists_everything_again_on_another_server() {
     let mut events = watcher(Api::all(client), watcher::Config::default()).default_backoff().boxed();
     assert!(listed(&mut events).await.contains(&"first".to_owned()));
     std::fs::write(&file, second.kubeconfig("karmada")).unwrap();
-    assert!(matches!(reloader.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Reload::Reloaded));
     let names = listed(&mut events).await;
     assert!(names.contains(&"second".to_owned()) && !names.contains(&"first".to_owned()), "{names:?}");
 }
@@ -213,12 +241,12 @@ async fn new_credentials_are_used_and_a_watch_goes_on_where_it_was() {
         tokio::task::yield_now().await;
     }
     // What the kubeconfig refers to belongs to it.
-    assert!(matches!(reloader.poll().await, Polled::Unchanged));
+    assert!(matches!(reloader.poll().await, Reload::Unchanged));
     std::fs::write(&ca, "nonsense").unwrap();
-    assert!(matches!(reloader.poll().await, Polled::Kept(_)));
+    assert!(matches!(reloader.poll().await, Reload::Rejected(_)));
 
     std::fs::write(&file, config("two")).unwrap();
-    assert!(matches!(reloader.poll().await, Polled::Exchanged));
+    assert!(matches!(reloader.poll().await, Reload::Reloaded));
     while !seen(&["list Bearer one", "watch Bearer one", "watch Bearer two"]) {
         tokio::task::yield_now().await;
     }
@@ -294,4 +322,21 @@ async fn a_silent_watch_ends_and_may_be_asked_for_again() {
     let events: Vec<_> = spaces.watch(&WatchParams::default(), "7").await.unwrap().try_collect().await.unwrap();
     assert!(events.is_empty());
     assert_eq!(begun.elapsed().as_secs(), 120);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_api_server_that_names_its_delay_in_a_header_is_left_alone_for_as_long() {
+    let server = ApiServer::builder().build();
+    let client = control_plane::bounded(server.client(), Bounds::default(), Metrics::new().requests());
+    let all = Which::default();
+    server.faults().fail(all, 2, StatusError::too_many_requests_in_text(7.try_into().unwrap()));
+    let spaces = Api::<Namespace>::all(client);
+    let error = spaces.get("default").await.unwrap_err();
+    let kube::Error::Api(status) = &error else { panic!("{error:?}") };
+    assert_eq!((status.code, status.message.as_str()), (429, "Too many requests, please try again later."));
+    assert_eq!(control_plane::retry_after(status), Some(Duration::from_secs(7)));
+    let error = spaces.watch(&WatchParams::default(), "1").await.err().unwrap();
+    let kube::Error::Api(status) = &error else { panic!("{error:?}") };
+    assert_eq!(control_plane::retry_after(status), Some(Duration::from_secs(7)));
+    assert!(spaces.get("default").await.is_ok());
 }

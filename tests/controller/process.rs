@@ -318,6 +318,21 @@ async fn a_lease_that_cannot_be_held_is_said_once_with_what_to_do_and_tried_agai
 }
 
 #[tokio::test]
+async fn a_lease_that_is_forbidden_for_a_moment_is_no_missing_right() {
+    let plane = Plane::new(&["karmada-system"]).await;
+    let mut one = Replica::controller(&plane, "one").await;
+    plane.held_by("one").await;
+    let leases = Which { resource: "leases".into(), ..Which::default() };
+    let denied = "leases.coordination.k8s.io \"fhpa\" is forbidden: User \"fhpa\" cannot update resource \"leases\"";
+    plane.server.faults().fail(leases, 1, StatusError::plain(403, "Forbidden", denied));
+    let line = one.says("the Lease is forbidden for the moment").await;
+    assert_eq!(line["level"], "INFO", "{line}");
+    one.says("the Lease is reachable again").await;
+    plane.held_by("one").await;
+    assert_eq!(one.said("failed to acquire or read the Lease"), 0);
+}
+
+#[tokio::test]
 async fn a_lease_is_asked_for_held_and_released_on_a_real_api_server() {
     let Some(plane) = ControlPlane::own("the Lease of a process") else { return };
     plane.install_crds();

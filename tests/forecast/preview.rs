@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
 use fhpa::admission::review::{Preview, Reviewer};
-use fhpa::admission::router::Judge;
+use fhpa::admission::router::ReviewFn;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::lease::Timings;
 use fhpa::decision::related_objects::NoRelatedObjects;
@@ -45,7 +45,7 @@ fn warnings(response: &Value) -> Vec<String> {
 
 /// A judge that previews by what watches bring from `server`.
 struct Judged {
-    judge: Judge,
+    judge: ReviewFn,
     _watches: JoinSet<()>,
 }
 
@@ -70,7 +70,7 @@ impl Judged {
     }
 }
 
-fn judge(cache: Arc<Cache>) -> Judge {
+fn judge(cache: Arc<Cache>) -> ReviewFn {
     let preview: Arc<dyn Preview> =
         Arc::new(Forecaster { live: LiveState { cache, ..LiveState::default() }, default_mode: Mode::default() });
     let reviewer = Reviewer {
@@ -83,7 +83,7 @@ fn judge(cache: Arc<Cache>) -> Judge {
     Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
 }
 
-async fn told(judge: &Judge, object: &Value, dry_run: bool) -> Vec<String> {
+async fn told(judge: &ReviewFn, object: &Value, dry_run: bool) -> Vec<String> {
     let request = http::Request::post(PATH).header("content-type", "application/json");
     let request = request.body(review(object, dry_run).into()).unwrap();
     let (_, _, body) = ask(desk(judge.clone(), Arc::new(Notes::default())), request).await;

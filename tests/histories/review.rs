@@ -49,7 +49,7 @@ pub fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
     runs.spawn(watches.run(client, Arc::new(Metrics::new())));
     let zones = Arc::new(ZoneDatabase::bundled());
     let reviewer = Reviewer { related_objects: index, zones, settings, preview: None, frozen: None };
-    let judge: fhpa::admission::router::Judge =
+    let judge: fhpa::admission::router::ReviewFn =
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now));
     #[allow(clippy::disallowed_methods)]
     let clocks = Clocks { wall: || START.parse().unwrap(), monotonic: std::time::Instant::now };

@@ -1,6 +1,6 @@
 //! The HPA algorithm compared with the decisions of kube-controller-manager, and its laws.
 
-mod agreement;
+pub mod agreement;
 mod laws;
 mod tables;
 pub mod vectors;

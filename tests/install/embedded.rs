@@ -181,7 +181,7 @@ async fn without_a_karmada_it_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_customization_of_somebody_else_is_left_and_keeps_nothing_from_being_installed() {
     let stand = Stand::new().await;
-    stand.bed.server().admit_by(&customizations::webhook());
+    stand.bed.server().admit_by("resourceinterpretercustomizations", &customizations::webhook());
     let theirs = json!({"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
         "metadata": {"name": "theirs"}, "spec": {"target": {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"},
         "customizations": {"statusReflection": {"luaScript": "function ReflectStatus(o) return o.status end"}}}});

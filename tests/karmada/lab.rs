@@ -34,9 +34,10 @@ pub struct Lab {
     pub members: Vec<Member>,
     webhook: u16,
     manager: Option<Program>,
+    scheduler: Option<Program>,
     /// karmada-agent of members that pull.
     agents: Vec<(String, Program)>,
-    /// Components of Karmada but karmada-apiserver and karmada-controller-manager.
+    /// Components of Karmada but karmada-apiserver, karmada-controller-manager and karmada-scheduler.
     components: Vec<Program>,
     /// Of karmada-apiserver and karmada-aggregated-apiserver.
     pub etcd: Etcd,
@@ -68,6 +69,7 @@ impl Lab {
             members,
             webhook,
             manager: None,
+            scheduler: None,
             agents: Vec::new(),
             components: Vec::new(),
             etcd,
@@ -88,6 +90,7 @@ impl Lab {
         }
         self.established().await;
         self.control().await;
+        self.schedule(true);
         self.manage(true);
         self.join();
         for member in &self.members {
@@ -95,12 +98,21 @@ impl Lab {
         }
     }
 
-    /// Starts the components of Karmada anew, but karmada-controller-manager.
+    /// Starts the components of Karmada anew, but karmada-controller-manager and karmada-scheduler.
     async fn control(&mut self) {
         self.components.clear();
         let control = self.karmada.program("kube-controller-manager", &manager(&self.karmada, CONTROLLERS));
         let aggregated = self.aggregated(&self.etcd.url).await;
         let webhook = self.admission().await;
+        self.components = vec![control, aggregated, webhook];
+    }
+
+    /// Starts karmada-scheduler, or ends it.
+    pub fn schedule(&mut self, runs: bool) {
+        self.scheduler = None;
+        if !runs {
+            return;
+        }
         let scheduler = self.karmada.program(
             "karmada-scheduler",
             &flags([
@@ -111,7 +123,7 @@ impl Lab {
                 ("feature-gates", "Failover=true".into()),
             ]),
         );
-        self.components = vec![control, aggregated, webhook, scheduler];
+        self.scheduler = Some(scheduler);
     }
 
     /// etcd and karmada-apiserver die together: connections are refused.
@@ -127,10 +139,11 @@ impl Lab {
         self.karmada.is_ready().await;
     }
 
-    /// The control plane goes back to a snapshot of [`Etcd::snapshot`]. karmada-controller-manager is ended, and not
-    /// started again.
+    /// The control plane goes back to a snapshot of [`Etcd::snapshot`]. karmada-controller-manager and karmada-scheduler
+    /// are ended, and not started again.
     pub async fn restore(&mut self, snapshot: &Path) {
         self.manager = None;
+        self.scheduler = None;
         self.components.clear();
         self.kill();
         self.etcd.restore(snapshot);

@@ -101,7 +101,17 @@ impl Fhpa {
 
     /// Runs a command as the administrator, which succeeds.
     pub fn does(&self, lab: &Lab, name: &str, more: &[&str]) -> String {
-        let output = command(lab, name, more);
+        Self::succeeds(command(lab, name, more), name, more)
+    }
+
+    /// Runs a command with the credentials of the pods, which succeeds.
+    pub fn does_itself(&self, name: &str, more: &[&str]) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fhpa"));
+        command.arg(name).arg("--kubeconfig").arg(self.home.join("kubeconfig")).args(more);
+        Self::succeeds(command.output().unwrap(), name, more)
+    }
+
+    fn succeeds(output: Output, name: &str, more: &[&str]) -> String {
         let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
         assert!(output.status.success(), "fhpa {name} {more:?}: {text}");
         text

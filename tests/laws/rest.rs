@@ -1,12 +1,12 @@
 //! Stillness: writes since the inputs were frozen, and bounds that changed to and fro.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fhpa::runtime::watch::{MANAGED_BY, OURS};
 use jiff::Timestamp;
 
 use super::managed::{changed, owners};
-use super::world::{Bounds, Name, World, label};
+use super::world::{Bounds, Name, World, label, target_of};
 use super::{Change, is_ours};
 
 /// The course of one number.
@@ -42,11 +42,14 @@ pub struct Rest {
     /// When fhpa wrote last, and what; Leases and Events left out.
     pub last: Option<(Timestamp, String)>,
     courses: BTreeMap<(String, Name, &'static str), Course>,
+    /// FederatedHPAs whose workload was deleted in a cluster that has a share of it: Karmada does that minutes after a
+    /// lost cluster is back, and creates it again, so that the load moves to the others and back.
+    disturbed: BTreeSet<Name>,
 }
 
 impl Rest {
     pub fn new(since: Timestamp) -> Self {
-        Self { since, last: None, courses: BTreeMap::new() }
+        Self { since, last: None, courses: BTreeMap::new(), disturbed: BTreeSet::new() }
     }
 
     pub(super) fn saw(&mut self, change: &Change<'_>, world: &World) {
@@ -63,6 +66,13 @@ impl Rest {
         } else if change.kind == "Work" && label(change.object(), "labels", MANAGED_BY) == OURS {
             self.last = Some((change.at, format!("{}: deleted", change.about())));
         }
+        if change.after.is_none()
+            && !change.in_control()
+            && let Some(target) = target_of(change.kind, change.object())
+            && world.binding(&target).is_some_and(|binding| binding.entries.contains_key(change.place))
+        {
+            self.disturbed.extend(world.acts_on(&target).map(|(name, _)| name.clone()));
+        }
         if change.kind == "HorizontalPodAutoscaler" && !change.in_control() {
             let name = Name::of(change.object());
             let hpa = world.members.get(change.place).and_then(|member| member.hpas.get(&name));
@@ -73,9 +83,10 @@ impl Rest {
         }
     }
 
-    /// Bounds that changed their direction more than once, beside one HPA that went and came.
+    /// Bounds that changed their direction more than once, beside one HPA or workload that went and came.
     pub fn restless(&self) -> Vec<String> {
-        let restless = self.courses.iter().filter(|(_, course)| course.reversals > if course.gone { 3 } else { 1 });
+        let most = |name: &Name, gone: bool| if gone || self.disturbed.contains(name) { 3 } else { 1 };
+        let restless = self.courses.iter().filter(|((_, name, _), course)| course.reversals > most(name, course.gone));
         let line = |((cluster, name, what), course): (&(String, Name, &str), &Course)| {
             let values: Vec<String> = course.values.iter().map(|(at, value)| format!("{value} at {at}")).collect();
             format!("{what} of {name} in {cluster}: {}", values.join(", "))

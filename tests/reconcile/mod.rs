@@ -3,4 +3,5 @@
 mod control;
 mod event_series;
 mod events;
+mod recovery;
 mod targets;

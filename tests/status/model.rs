@@ -125,7 +125,10 @@ fn a_cluster_that_is_lost_or_leaves_says_what_others_run_for_it() {
         json!({"clusterName": "m1", "lostReplicas": 4, "uncoveredReplicas": 1, "lostTime": "2026-11-20T08:00:00Z"});
     let [cluster] = &status(json!({"clusterHPADesired": [lost]})).clusters[..] else { panic!() };
     assert_eq!((&*cluster.reason, cluster.max_replicas), ("Replaced", None));
-    assert_eq!(cluster.message, "leaves or failed: others are to run its 4 replicas, 1 of them are not placed yet");
+    assert_eq!(
+        cluster.message,
+        "leaves or failed: other clusters should run its 4 replicas, 1 of them are not placed yet"
+    );
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl Stage {
             server.create(&definition).await.unwrap();
         }
         for definition in fhpa::playground::karmada::definitions().unwrap() {
-            server.create(&definition).await.unwrap();
+            server.create(definition).await.unwrap();
         }
         for name in ["karmada-system", "prod"] {
             let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});

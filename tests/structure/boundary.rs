@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("overview", &["api", "controller", "convert", "decision", "reconcile", "runtime"]),
     ("dashboard", &["api", "controller", "decision", "estimator", "install", "overview", "runtime"]),
     ("install", &["admission", "api", "controller", "convert", "decision", "estimator", "reconcile", "runtime"]),
-    ("run", &["admission", "api", "controller", "decision", "estimator", "install", "reconcile", "runtime"]),
+    ("run", &["admission", "api", "controller", "convert", "decision", "estimator", "install", "reconcile", "runtime"]),
     ("playground", &["admission", "api", "convert", "dashboard", "decision", "install", "run", "runtime"]),
     (
         "cli",

@@ -7,7 +7,7 @@ use axum::body::Body;
 use fhpa::admission::body::Limits;
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;
-use fhpa::admission::router::{Clock, Judge, Observer, Outcome, Reviewed, WebhookState, router};
+use fhpa::admission::router::{Clock, Observer, Outcome, ReviewFn, Reviewed, WebhookState, router};
 use fhpa::admission::verdict::{Denial, PatchOperation, Verdict};
 use fhpa::decision::finding::{Cause, Violation, Warning};
 use fhpa::decision::path::Path;
@@ -32,14 +32,14 @@ impl Observer for Notes {
     fn left(&self) {}
 }
 
-pub fn desk(judge: Judge, notes: Arc<Notes>) -> axum::Router {
+pub fn desk(judge: ReviewFn, notes: Arc<Notes>) -> axum::Router {
     #[allow(clippy::disallowed_methods)]
     let clock = Clock { wall: || Timestamp::UNIX_EPOCH, monotonic: Instant::now };
     let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
     router(&Arc::new(WebhookState::new(judge, clock, notes, limits, 8)))
 }
 
-pub fn allowing() -> Judge {
+pub fn allowing() -> ReviewFn {
     Arc::new(|_, _, _| Verdict::allowed())
 }
 
@@ -69,7 +69,7 @@ async fn every_path_hands_its_endpoint_to_the_judge() {
 
 #[tokio::test]
 async fn a_denial_carries_its_causes_and_a_patch_its_operations() {
-    let judge: Judge = Arc::new(|endpoint, request, _| match endpoint {
+    let judge: ReviewFn = Arc::new(|endpoint, request, _| match endpoint {
         Endpoint::ValidateFederatedHPA => Verdict {
             denial: Some(Denial::Invalid(vec![
                 Violation::new("max", &Path::Root("spec").field("maxReplicas"), Cause::Required, ""),
@@ -152,7 +152,7 @@ async fn only_plain_utf8_json_is_read() {
 #[tokio::test]
 async fn a_panic_is_a_denial_with_its_uid() {
     let notes = Arc::new(Notes::default());
-    let judge: Judge = Arc::new(|_, _, _| panic!("boom"));
+    let judge: ReviewFn = Arc::new(|_, _, _| panic!("boom"));
     let (status, _, body) = ask(desk(judge, notes.clone()), post("/validate-federatedhpa", review("u-1"))).await;
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(

@@ -25,7 +25,7 @@ pub async fn start(options: Options) -> Running {
     start_with(options, Arc::new(|_, _, _| Verdict::allowed())).await
 }
 
-pub async fn start_with(options: Options, judge: fhpa::admission::router::Judge) -> Running {
+pub async fn start_with(options: Options, judge: fhpa::admission::router::ReviewFn) -> Running {
     let server = Server::bind_with(options, |_| judge).await.unwrap();
     Running {
         address: server.local_addr(),

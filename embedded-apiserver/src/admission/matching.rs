@@ -113,6 +113,11 @@ impl Hook {
         }
     }
 
+    /// Whether a rule covers requests like this one; the objects, their labels and the conditions do not matter.
+    pub(super) fn has_rule(&self, request: &AdmissionRequest) -> bool {
+        self.invocation(request).is_some()
+    }
+
     fn invocation(&self, request: &AdmissionRequest) -> Option<Invocation> {
         if self.rules.iter().any(|rule| matches(rule, &request.resource, request)) {
             return Some(Invocation { resource: request.resource.clone(), kind: request.kind.clone() });

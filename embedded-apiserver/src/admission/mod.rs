@@ -122,6 +122,12 @@ pub struct Chain {
     uid: Box<dyn Fn() -> String + Send + Sync>,
 }
 
+/// A request on its way through the mutating webhooks.
+struct Round {
+    request: AdmissionRequest,
+    warnings: Vec<String>,
+}
+
 /// Reinvocation state: webhooks that request it are called a second time, when another changed the object after them,
 /// in either pass.
 #[derive(Default)]
@@ -189,9 +195,20 @@ impl Chain {
         self.validating.store(Arc::new(hook::read(configurations)));
     }
 
-    /// Whether there are no webhooks for the kind; the caller can then skip building the request.
+    /// Whether there are no webhooks.
     pub fn is_empty(&self) -> bool {
         self.mutating.load().is_empty() && self.validating.load().is_empty()
+    }
+
+    /// Whether a mutating webhook has a rule for requests like this one, whatever their objects are; otherwise the caller
+    /// can skip building the request.
+    pub fn may_mutate(&self, outline: &AdmissionRequest) -> bool {
+        self.mutating.load().iter().any(|hook| hook.has_rule(outline))
+    }
+
+    /// As [`Self::may_mutate`], for validating webhooks.
+    pub fn may_validate(&self, outline: &AdmissionRequest) -> bool {
+        self.validating.load().iter().any(|hook| hook.has_rule(outline))
     }
 
     /// Calls the mutating webhooks one after the other; those that request reinvocation a second time when a later one
@@ -201,16 +218,16 @@ impl Chain {
     /// The Status of the first denial, or of a failed call that does not fail open.
     pub async fn mutate(&self, request: &AdmissionRequest, normalize: Normalize<'_>) -> Result<Mutated, Refused> {
         let hooks = self.mutating.load_full();
-        let mut state = Mutated { object: request.object.clone(), warnings: Vec::new() };
         if exempt(&request.kind) {
-            return Ok(state);
+            return Ok(Mutated { object: request.object.clone(), warnings: Vec::new() });
         }
+        let mut state = Round { request: request.clone(), warnings: Vec::new() };
         let mut second = Reinvocation::default();
-        self.round(&hooks, false, request, normalize, &mut state, &mut second).await?;
+        self.round(&hooks, false, normalize, &mut state, &mut second).await?;
         if !second.wanted.is_empty() {
-            self.round(&hooks, true, request, normalize, &mut state, &mut second).await?;
+            self.round(&hooks, true, normalize, &mut state, &mut second).await?;
         }
-        Ok(state)
+        Ok(Mutated { object: state.request.object, warnings: state.warnings })
     }
 
     /// One pass: the first over all webhooks, the second over those to reinvoke.
@@ -218,14 +235,12 @@ impl Chain {
         &self,
         hooks: &[Hook],
         again: bool,
-        request: &AdmissionRequest,
         normalize: Normalize<'_>,
-        state: &mut Mutated,
+        state: &mut Round,
         second: &mut Reinvocation,
     ) -> Result<(), Refused> {
         for (index, hook) in hooks.iter().enumerate() {
-            let current = AdmissionRequest { object: state.object.clone(), ..request.clone() };
-            let called = self.ask(hook, &current, !again || second.wanted.contains(&index), true).await;
+            let called = self.ask(hook, &state.request, !again || second.wanted.contains(&index), true).await;
             let answer = match called {
                 Ok(None) => continue,
                 Ok(Some(answer)) => Some(answer),
@@ -236,7 +251,7 @@ impl Chain {
             };
             if let Some(answer) = answer {
                 state.warnings.extend(answer.warnings.iter().cloned());
-                let changed = answer.apply(hook, &mut state.object, normalize);
+                let changed = answer.apply(hook, &mut state.request.object, normalize);
                 if changed.map_err(|status| Refused { status, warnings: state.warnings.clone() })? {
                     second.wanted.append(&mut second.asked);
                 }

@@ -8,7 +8,7 @@ use super::{
         answer::Reply,
         fields, garbage, gate,
         kinds::{
-            conversion::{from_storage, to_storage},
+            conversion::{from_storage, shown, to_storage},
             strategy::prepare_create,
             validation,
         },
@@ -46,7 +46,7 @@ async fn made(call: &Call, mut object: Value, applied: bool, warnings: &mut Vec<
     let view = View::of(call)?;
     let dry_run = call.options.dry_run("CreateOptions")?;
     let validation = call.options.field_validation("CreateOptions")?;
-    warnings.extend(shape(call, &mut object, validation)?);
+    warnings.extend(shape(call, &mut object, None, validation)?);
     place(call, &mut object)?;
     check_namespace(call, object::name(&object))?;
     if !meta_str(&object, "resourceVersion").is_empty() {
@@ -59,7 +59,7 @@ async fn made(call: &Call, mut object: Value, applied: bool, warnings: &mut Vec<
     }
     warnings.extend(gate::mutate(call, Operation::Create, &mut object, None, dry_run).await?);
     let stored = prepared(call, object)?;
-    let versioned = from_storage(&call.resource, &call.version.name, stored.clone());
+    let versioned = shown(&call.resource, &call.version.name, &stored);
     warnings.extend(gate::validate(call, Operation::Create, Some(&versioned), None, dry_run).await?);
     let name = object::name(&stored).to_owned();
     let key = call.key(object::namespace(&stored), &name);

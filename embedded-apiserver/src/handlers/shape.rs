@@ -1,7 +1,7 @@
 //! The body of a write -> an object in the form of its kind: known fields only, with defaults. No I/O.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     super::{
@@ -13,22 +13,30 @@ use super::{
     Call,
 };
 
-/// Checks `apiVersion` and `kind`, drops unknown fields and sets defaults. Returns the warnings.
+/// Checks `apiVersion` and `kind`, drops unknown fields and sets defaults. Returns the warnings. Members that are as in
+/// `live`, the state that is stored, have their form already.
 ///
 /// # Errors
 /// 400 for an object of another kind, for a wrong type, and for unknown fields in strict mode.
-pub fn shape(call: &Call, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, StatusError> {
+pub fn shape(
+    call: &Call,
+    object: &mut Value,
+    live: Option<&Value>,
+    validation: FieldValidation,
+) -> Result<Vec<String>, StatusError> {
     declared_kind(call, object)?;
+    let unchanged = live.map(|live| take_unchanged(object, live)).unwrap_or_default();
     let unknown = match call.version.normalise {
         Some(normalise) => {
             let kept = normalise(object).map_err(|error| StatusError::bad_request(cannot_handle(call, &error)))?;
             let unknown = dropped(object, &kept);
             *object = kept;
+            object::as_map(object).extend(unchanged);
             drop_empty(object);
             defaults::apply(&call.resource.group, &call.version.name, &call.resource.kind, object);
             unknown
         }
-        None => custom(call, object)?,
+        None => custom(call, object, unchanged)?,
     };
     let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
     match validation {
@@ -39,6 +47,24 @@ pub fn shape(call: &Call, object: &mut Value, validation: FieldValidation) -> Re
             let text = format!("strict decoding error: {}", texts.join(", "));
             Err(StatusError::bad_request(cannot_handle(call, &text)))
         }
+    }
+}
+
+/// Takes the members out that are as they are stored; not those with a null, which the form of a kind may omit.
+fn take_unchanged(object: &mut Value, live: &Value) -> Map<String, Value> {
+    let Some(members) = object.as_object_mut() else { return Map::new() };
+    let unchanged = |key: &str, value: &Value| live.get(key) == Some(value) && (value.is_object() && !has_null(value));
+    let keys: Vec<String> =
+        members.iter().filter(|(key, value)| unchanged(key, value)).map(|(key, _)| key.clone()).collect();
+    keys.into_iter().filter_map(|key| members.remove_entry(&key)).collect()
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.iter().any(has_null),
+        Value::Object(map) => map.values().any(has_null),
+        _ => false,
     }
 }
 
@@ -94,7 +120,7 @@ fn declared_kind(call: &Call, object: &mut Value) -> Result<(), StatusError> {
     Ok(())
 }
 
-fn custom(call: &Call, object: &mut Value) -> Result<Vec<String>, StatusError> {
+fn custom(call: &Call, object: &mut Value, unchanged: Map<String, Value>) -> Result<Vec<String>, StatusError> {
     let mut unknown = Vec::new();
     if let Some(given) = object.get("metadata").cloned() {
         let typed: ObjectMeta = serde_path_to_error::deserialize(&given).map_err(|error| {
@@ -105,6 +131,7 @@ fn custom(call: &Call, object: &mut Value) -> Result<Vec<String>, StatusError> {
         object::restore(object, "metadata", Some(kept));
         drop_empty_metadata(object);
     }
+    object::as_map(object).extend(unchanged);
     if let Some(schema) = &call.version.schema {
         unknown.extend(schema.prune(object));
         schema.default(object);

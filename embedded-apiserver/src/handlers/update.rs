@@ -11,7 +11,7 @@ use super::{
         fields::{self, Apply, ApplyError},
         garbage, gate,
         kinds::{
-            conversion::{from_storage, to_storage},
+            conversion::{shown, to_storage},
             strategy::prepare_update,
             validation,
         },
@@ -164,18 +164,22 @@ fn apply_conflicts(message: String, conflicts: &[fields::Conflict]) -> StatusErr
 }
 
 fn changed(call: &Call, live: &Value, change: &Change) -> Result<Value, StatusError> {
-    let mut object = live.clone();
     match change {
-        Change::Whole(whole) => object = whole.clone(),
-        Change::Json(patch) => json_patch::patch(&mut object, patch).map_err(|error| unpatchable(call, &error))?,
-        Change::Merge(patch) => json_patch::merge(&mut object, patch),
-        Change::Strategic(patch) => {
-            object = strategic::apply(&call.resource.group, &call.resource.kind, live, patch)
-                .map_err(|error| StatusError::bad_request(error.to_string()))?;
+        Change::Whole(whole) => Ok(whole.clone()),
+        Change::Json(patch) => {
+            let mut object = live.clone();
+            json_patch::patch(&mut object, patch).map_err(|error| unpatchable(call, &error))?;
+            Ok(object)
         }
-        Change::Apply(config) => object = applied(call, Some(live), config)?,
+        Change::Merge(patch) => {
+            let mut object = live.clone();
+            json_patch::merge(&mut object, patch);
+            Ok(object)
+        }
+        Change::Strategic(patch) => strategic::apply(&call.resource.group, &call.resource.kind, live, patch)
+            .map_err(|error| StatusError::bad_request(error.to_string())),
+        Change::Apply(config) => applied(call, Some(live), config),
     }
-    Ok(object)
 }
 
 fn unpatchable(call: &Call, error: &json_patch::PatchError) -> StatusError {
@@ -237,12 +241,12 @@ async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Re
         let stored =
             call.server.store().get(&key).ok_or_else(|| StatusError::not_found(&call.subject(&call.path.name)))?;
         let old = call.resource.decoded(&call.version, &stored).map_or_else(|| Arc::clone(&stored), Arc::new);
-        let live = from_storage(&call.resource, &call.version.name, old.value().clone());
+        let live = shown(&call.resource, &call.version.name, old.value());
         let mut object = changed(call, &live, change)?;
         let pinned = pins_version(change);
         let validation = call.options.field_validation(change.options())?;
         check_names(call, &mut object)?;
-        warnings.extend(shape(call, &mut object, validation)?);
+        warnings.extend(shape(call, &mut object, Some(&live), validation)?);
         if !matches!(change, Change::Apply(_)) {
             track(call, &live, &mut object);
         }
@@ -251,7 +255,7 @@ async fn written(call: &Call, change: &Change, warnings: &mut Vec<String>) -> Re
         check_version(call, &old, change, &mut object)?;
         let new = prepared(call, &old, &live, object)?;
         if !call.server.chain().is_empty() {
-            let new = from_storage(&call.resource, &call.version.name, new.clone());
+            let new = shown(&call.resource, &call.version.name, &new);
             warnings.extend(gate::validate(call, Operation::Update, Some(&new), Some(&live), dry_run).await?);
         }
         if dry_run {
@@ -316,7 +320,7 @@ fn prepared(call: &Call, old: &Object, live: &Value, object: Value) -> Result<Va
     prepare_update(&call.resource, &call.version, &call.path.subresource, old.value(), &mut new, &now);
     let mut causes = Vec::new();
     if let Some(schema) = &call.version.schema {
-        let versioned = from_storage(&call.resource, &call.version.name, new.clone());
+        let versioned = shown(&call.resource, &call.version.name, &new);
         causes.extend(schema.validate(&versioned, Some(live)).iter().map(Cause::from));
     }
     causes.extend(validation::check(&call.resource, &new, Some(old.value()), &call.server.kubernetes()));

@@ -1,5 +1,7 @@
 //! Versions of one kind with one stored form: HPA v1 <-> v2, and the two groups of events. No I/O.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::super::{
@@ -54,6 +56,14 @@ pub fn from_storage(resource: &Resource, version: &str, mut object: Value) -> Va
     }
     put_at(&mut object, &["apiVersion"], resource.api_version(version).into());
     object
+}
+
+/// As [`from_storage`], without a copy where the version has the stored form.
+pub fn shown<'a>(resource: &Resource, version: &str, stored: &'a Value) -> Cow<'a, Value> {
+    if is_stored_form(resource, version) {
+        return Cow::Borrowed(stored);
+    }
+    Cow::Owned(from_storage(resource, version, stored.clone()))
 }
 
 /// An HPA of `autoscaling/v1` -> `autoscaling/v2`.

@@ -1,6 +1,6 @@
 //! Restrictions on writes: system metadata, status isolation, generation. No I/O.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::{
     object::{self, as_map, at, meta, metadata_mut, put_at, restore, set_meta, text_at},
@@ -126,13 +126,15 @@ fn only_status(resource: &Resource, old: &Value, new: &mut Value) {
 
 /// Whether the write changes more than metadata and status.
 fn counts(resource: &Resource, version: &Version, old: &Value, new: &Value) -> bool {
-    let rest = |object: &Value| -> Map<String, Value> {
-        let mut map = object.as_object().cloned().unwrap_or_default();
-        map.retain(|key, _| key != "metadata" && !(key == "status" && version.status));
-        map
-    };
     let annotated = resource.kind == "Deployment" && meta(old, "annotations") != meta(new, "annotations");
-    annotated || rest(old) != rest(new)
+    annotated || !rest(version, old).eq(rest(version, new))
+}
+
+/// The members beside metadata and status.
+fn rest<'a>(version: &Version, object: &'a Value) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    let status = version.status;
+    let members = object.as_object().into_iter().flatten();
+    members.filter(move |(key, _)| *key != "metadata" && !(*key == "status" && status))
 }
 
 /// Writes the status of a CustomResourceDefinition: its names are accepted, and it is served.

@@ -1,6 +1,6 @@
 //! Built-in kinds read by their types: unknown fields are dropped, wrong types are rejected. No I/O.
 
-use std::fmt::Write;
+use std::{collections::HashMap, fmt::Write, sync::LazyLock};
 
 use k8s_openapi::{
     api::{
@@ -17,6 +17,7 @@ use k8s_openapi::{
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
+use parking_lot::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -29,6 +30,24 @@ fn through<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, Stri
         format!("json: cannot unmarshal {path}: {}", error.into_inner())
     })?;
     serde_json::to_value(&typed).map_err(|error| error.to_string())
+}
+
+/// Most definitions that are remembered.
+const MOST_KNOWN: usize = 64;
+
+/// A CustomResourceDefinition: they are large, and the same ones are created in each server of the process.
+fn definition(value: &Value) -> Result<Value, String> {
+    static KNOWN: LazyLock<Mutex<HashMap<Value, Value>>> = LazyLock::new(Mutex::default);
+    if let Some(known) = KNOWN.lock().get(value) {
+        return Ok(known.clone());
+    }
+    let read = through::<CustomResourceDefinition>(value)?;
+    let mut known = KNOWN.lock();
+    if known.len() >= MOST_KNOWN {
+        known.clear();
+    }
+    known.insert(value.clone(), read.clone());
+    Ok(read)
 }
 
 /// The reader of a built-in kind.
@@ -48,7 +67,7 @@ pub fn normaliser(group: &str, version: &str, kind: &str) -> Option<Normalise> {
         ("admissionregistration.k8s.io", _, "ValidatingWebhookConfiguration") => {
             through::<ValidatingWebhookConfiguration>
         }
-        ("apiextensions.k8s.io", _, _) => through::<CustomResourceDefinition>,
+        ("apiextensions.k8s.io", _, _) => definition,
         ("apps", _, "DaemonSet") => through::<DaemonSet>,
         ("apps", _, "Deployment") => through::<Deployment>,
         ("apps", _, "ReplicaSet") => through::<ReplicaSet>,

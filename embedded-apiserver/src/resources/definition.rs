@@ -1,7 +1,11 @@
 //! A CustomResourceDefinition -> its kind, and stored objects decoded by that kind. No I/O.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, OnceLock},
+};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::super::{
@@ -40,7 +44,7 @@ pub fn from_definition(definition: &Value) -> Result<Resource, String> {
             stored_as = format!("{group}/{name}");
         }
         if version.get("served").and_then(Value::as_bool) == Some(true) {
-            versions.push(Arc::new(defined_version(version, name)?));
+            versions.push(known_version(version, name)?);
         }
     }
     versions.sort_by_key(|version| std::cmp::Reverse(priority(&version.name)));
@@ -62,6 +66,24 @@ pub fn from_definition(definition: &Value) -> Result<Resource, String> {
         defined: Arc::new(definition.get("spec").cloned().unwrap_or_default()),
         since: 0,
     })
+}
+
+/// Most versions that are remembered in their compiled form.
+const MOST_KNOWN: usize = 256;
+
+/// As [`defined_version`]; the same text is compiled once for all servers of the process.
+fn known_version(version: &Value, name: &str) -> Result<Arc<Version>, String> {
+    static KNOWN: LazyLock<Mutex<HashMap<Value, Arc<Version>>>> = LazyLock::new(Mutex::default);
+    if let Some(known) = KNOWN.lock().get(version) {
+        return Ok(Arc::clone(known));
+    }
+    let made = Arc::new(defined_version(version, name)?);
+    let mut known = KNOWN.lock();
+    if known.len() >= MOST_KNOWN {
+        known.clear();
+    }
+    known.insert(version.clone(), Arc::clone(&made));
+    Ok(made)
 }
 
 fn defined_version(version: &Value, name: &str) -> Result<Version, String> {

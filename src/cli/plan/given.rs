@@ -11,7 +11,7 @@ use super::centralized::members::{Given as GivenMembers, Written};
 use super::centralized::outline::Outline as CentralizedOutline;
 use super::outline::{CodedMessage, Outline};
 use super::scenario::Scenario;
-use super::{PlanError, Told, is_distributed, policy};
+use super::{PlanError, PlanOutput, is_distributed, policy};
 use crate::api::propagation_policy::PropagationPolicy;
 use crate::api::resource_binding::{ObjectReference, Placement};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
@@ -189,7 +189,12 @@ impl Manifests {
 
 impl PlanInput {
     /// The decision of the controller, as an outline.
-    pub(super) fn outline(self, default_mode: Mode, settings: &Settings, now: Timestamp) -> Result<Told, PlanError> {
+    pub(super) fn outline(
+        self,
+        default_mode: Mode,
+        settings: &Settings,
+        now: Timestamp,
+    ) -> Result<PlanOutput, PlanError> {
         if !is_distributed(self.hpa.spec.mode.as_deref(), default_mode) {
             return self.computed(settings, now);
         }
@@ -197,13 +202,13 @@ impl PlanInput {
         let to_outline = |forecast: &Forecast<'_>| Outline::of(hpa, &self.objects, forecast);
         let outline = self.objects.forecast(hpa, self.rooms.clone(), now, to_outline).map(|mut outline| {
             outline.notes.extend(self.note.clone());
-            Told::Distributed(Box::new(outline))
+            PlanOutput::Distributed(Box::new(outline))
         });
         outline.ok_or_else(|| self.unbound())
     }
 
     /// The computation of a Centralized object.
-    fn computed(self, settings: &Settings, now: Timestamp) -> Result<Told, PlanError> {
+    fn computed(self, settings: &Settings, now: Timestamp) -> Result<PlanOutput, PlanError> {
         let outline = match &self.measured {
             Measured::Given { replicas, metrics, workload } => {
                 let binding = self.objects.bindings.first().cloned().unwrap_or_default();
@@ -216,8 +221,8 @@ impl PlanInput {
             Measured::Read(_) => None,
         };
         match (outline, self.measured) {
-            (Some(outline), _) => Ok(Told::Centralized(Box::new(outline))),
-            (None, Measured::Read(Some(outline))) => Ok(Told::Centralized(outline)),
+            (Some(outline), _) => Ok(PlanOutput::Centralized(Box::new(outline))),
+            (None, Measured::Read(Some(outline))) => Ok(PlanOutput::Centralized(outline)),
             (None, measured) => Err(Self { measured, ..self }.unbound()),
         }
     }

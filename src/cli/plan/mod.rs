@@ -84,12 +84,12 @@ impl PlannerArgs {
 /// The output of a plan.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Told {
+enum PlanOutput {
     Distributed(Box<Outline>),
     Centralized(Box<centralized::outline::Outline>),
 }
 
-impl Told {
+impl PlanOutput {
     fn render(&self) -> String {
         match self {
             Self::Distributed(outline) => text::render(outline),
@@ -110,10 +110,9 @@ enum Output {
 }
 
 const EXAMPLES: &str = "\
-The controller's own decision, made here: from a FederatedHPA, the PropagationPolicy or
-ResourceBinding of its workload, and the member clusters. The workload itself says what a replica
-asks for, Works say which HPAs are there; both may be left out. What the webhook fills in is filled
-in first.
+The controller's own decision, computed here from a FederatedHPA, the PropagationPolicy or ResourceBinding of \
+its workload, and the member clusters. The workload, for what a replica requests, and Works, for HPAs that \
+exist, may be left out. The defaults of the webhook are set first.
 
 Instead of clusters and placement a file may hold a scenario; all members are optional:
     kind: PlanScenario
@@ -121,21 +120,21 @@ Instead of clusters and placement a file may hold a scenario; all members are op
     clusters:
       member1: {available: 5, current: 2, labels: {site: own}, hpa: {min: 1, max: 4}}
       member2: {available: 9, state: NotReady}
-A cluster has: available (replicas that would still fit), total (that would fit were it empty),
-current (that run), ready (of these), hpa (its bounds now), labels, provider, region, zone,
-kubernetesVersion, taints, state (Ready, NotReady, Unknown).
+A cluster has: available (replicas that would still fit), total (that would fit were it empty), current (that \
+run), ready (of these), hpa (its bounds now), labels, provider, region, zone, kubernetesVersion, taints, state \
+(Ready, NotReady, Unknown).
 
-In mode Centralized the plan shows the metrics of each cluster, what each metric asks for and the
-replicas that would be written. Such a scenario has further members:
+In mode Centralized the plan shows the metrics of each cluster, what each metric asks for and the replicas that \
+would be written. Such a scenario has further members:
     kind: PlanScenario
     replicas: 6
     clusters:
       member1: {current: 4, metrics: {cpu: 90%, queue: 30}}
       member2: {current: 2, ready: 1, metrics: {cpu: [40%, 60%]}}
 replicas are those of the workload (else the sum of its clusters), metrics the values by name:
-cpu of a pod, app/cpu of its container app, a metric of pods, or one as a whole; of each pod where
-a list is given. A cluster without a value does not answer for that metric. External metrics of
-karmada-apiserver are in metrics of the scenario itself.
+cpu of a pod, app/cpu of its container app, a metric of pods, or one as a whole; of each pod where a list is \
+given. A cluster without a value does not answer for that metric. External metrics of karmada-apiserver are in \
+metrics of the scenario itself.
 
 Examples:
   From manifests, and clusters as kubectl prints them:
@@ -187,7 +186,7 @@ impl Args {
         let code = match self.outlines(&mut out) {
             Ok(outlines) => {
                 let printed = match output {
-                    Output::Text => outlines.iter().map(Told::render).collect::<Vec<_>>().join("\n"),
+                    Output::Text => outlines.iter().map(PlanOutput::render).collect::<Vec<_>>().join("\n"),
                     Output::Json => outline::json(&outlines),
                     Output::Yaml => outline::yaml(&outlines),
                 };
@@ -206,7 +205,7 @@ impl Args {
     }
 
     /// The plans; findings that deny an object are printed as in `fhpa validate`.
-    fn outlines(self, out: &mut impl Write) -> Result<Vec<Told>, PlanError> {
+    fn outlines(self, out: &mut impl Write) -> Result<Vec<PlanOutput>, PlanError> {
         let Self { inputs, namespace, kubeconfig, context, planner, .. } = self;
         let planner = Planner::of(planner);
         if kubeconfig.is_none() && planner.estimators.is_some() {
@@ -227,7 +226,7 @@ impl Args {
             Some(kubeconfig) => live::subjects(&given, &names, (kubeconfig, context), LiveSource::of(&planner, now))?,
             None => given.subjects()?,
         };
-        planner.told(subjects, now)
+        planner.outputs(subjects, now)
     }
 }
 
@@ -273,7 +272,7 @@ impl Planner {
     }
 
     /// The plan of each object.
-    fn told(&self, subjects: Vec<PlanInput>, now: Timestamp) -> Result<Vec<Told>, PlanError> {
+    fn outputs(&self, subjects: Vec<PlanInput>, now: Timestamp) -> Result<Vec<PlanOutput>, PlanError> {
         let mode = self.rules.default_mode;
         subjects.into_iter().map(|subject| subject.outline(mode, &self.centralized, now)).collect()
     }

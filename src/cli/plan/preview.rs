@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use super::super::manifest::Source;
 use super::super::validate::{inputs::Unreadable, text as findings};
 use super::live::{LiveSource, read};
-use super::{FINE, PlanError, Planner, Told};
+use super::{FINE, PlanError, PlanOutput, Planner};
 use crate::dashboard::preview::{PlannedCluster, PlannedObject, Preview, Previewed};
 use crate::runtime::clock;
 
@@ -39,16 +39,16 @@ impl Planner {
         let given = self.manifests(&files)?;
         let place = LiveSource::of(self, now);
         let subjects = Handle::current().block_on(read(client, &given, &[], place))?;
-        let told = self.told(subjects, now)?;
+        let outputs = self.outputs(subjects, now)?;
         let findings = plain(&findings::warnings(&found));
-        Ok(Previewed { findings, plans: told.iter().map(planned).collect() })
+        Ok(Previewed { findings, plans: outputs.iter().map(planned).collect() })
     }
 }
 
-fn planned(told: &Told) -> PlannedObject {
-    let text = plain(&told.render());
-    match told {
-        Told::Distributed(outline) => {
+fn planned(output: &PlanOutput) -> PlannedObject {
+    let text = plain(&output.render());
+    match output {
+        PlanOutput::Distributed(outline) => {
             let clusters = outline.clusters.iter().map(|row| PlannedCluster {
                 name: row.name.clone(),
                 bounds: row.bounds.map(|range| (range.min_replicas, range.max_replicas)),
@@ -56,7 +56,7 @@ fn planned(told: &Told) -> PlannedObject {
             let (namespace, name) = (outline.namespace.clone(), outline.name.clone());
             PlannedObject { namespace, name, text, clusters: clusters.collect() }
         }
-        Told::Centralized(outline) => {
+        PlanOutput::Centralized(outline) => {
             let (namespace, name) = outline.name();
             PlannedObject { namespace: namespace.to_owned(), name: name.to_owned(), text, clusters: Vec::new() }
         }

@@ -17,13 +17,13 @@ use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::simulation::{self, Disruption, Driver, Scenario, Site, Workload};
 
 /// Spec and placement, as input of the rules.
-pub(super) struct Words<'a> {
+pub(super) struct SimulatedSpec<'a> {
     assignment: Option<Assignment<'a>>,
     affinity: Option<ClusterAffinity<'a>>,
     placement: Placement<'a>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> SimulatedSpec<'a> {
     pub(super) fn of(subject: &'a SimulationInput) -> Self {
         let spec = &subject.hpa.spec;
         Self {
@@ -41,12 +41,15 @@ impl<'a> Words<'a> {
 }
 
 /// The scenario.
-pub(super) fn scenario<'a>(subject: &'a SimulationInput, words: &'a Words<'a>) -> Result<Scenario<'a>, SimulateError> {
+pub(super) fn scenario<'a>(
+    subject: &'a SimulationInput,
+    spec: &'a SimulatedSpec<'a>,
+) -> Result<Scenario<'a>, SimulateError> {
     let SimulationInput { hpa, mode, document, .. } = subject;
     let intent = Intent {
-        assignment: words.assignment.as_ref(),
-        affinity: words.affinity.as_ref(),
-        placement: &words.placement,
+        assignment: spec.assignment.as_ref(),
+        affinity: spec.affinity.as_ref(),
+        placement: &spec.placement,
         observed_group: "",
     };
     Ok(Scenario {

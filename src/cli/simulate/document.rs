@@ -342,7 +342,7 @@ fn timing(mut own: Fields<'_>) -> Timing {
         report: time("report", 0, usual.report),
         detect: time("detect", 0, usual.detect),
         settle: time("settle", 1, usual.settle),
-        optimize: time("optimizePeriod", 0, usual.optimize),
+        optimize: time("rebalancePeriod", 0, usual.optimize),
         ..usual
     };
     own.done();

@@ -48,7 +48,7 @@ pub(super) fn subject(
     if let Some((given, Err(violations))) = &read {
         found.findings.extend(violations.iter().map(|violation| given.violation(violation)));
     }
-    tell(&found)?;
+    print_findings(&found)?;
     let (Some((given, Ok(document))), [hpa]) = (read, hpas.as_slice()) else {
         let message = match (hpas.len(), scenarios.len()) {
             (0, _) => "no FederatedHPA: give one, in the same file or another",
@@ -68,7 +68,7 @@ pub(super) fn subject(
 }
 
 /// Prints the findings; an error ends the command.
-fn tell(found: &Report) -> Result<(), SimulateError> {
+fn print_findings(found: &Report) -> Result<(), SimulateError> {
     let code = found.exit_code(false);
     if code != 0 {
         return Err(SimulateError { code, message: findings::render(found, usize::MAX), findings: true });

@@ -19,7 +19,7 @@ use super::picture::Picture;
 use super::terminal::{Color, printable};
 use crate::runtime::settings::RuleArgs;
 use crate::simulation::{Figures, Record, Scenario, Second, run};
-use assembly::Words;
+use assembly::SimulatedSpec;
 
 /// Points of a chart, from left to right.
 const CHART_POINTS: Second = 240;
@@ -60,9 +60,9 @@ enum Output {
 }
 
 const EXAMPLES: &str = "\
-Member clusters with pods, nodes and HPAs, a load, and the controller's own decision, second by
-second in virtual time: a day takes a moment. Loads are in replicas' worth: what so many replicas
-bear at their target. The same scenario gives the same run each time.
+Member clusters with pods, nodes and HPAs, a load, and the controller's own decision, second by second in \
+virtual time: a day takes a moment. Load is measured in replicas: a load of 5 keeps five replicas exactly at \
+their target. The same scenario gives the same run each time.
 
 A file holds the FederatedHPA and, in a document of its own, the scenario:
     kind: Simulation
@@ -74,19 +74,19 @@ A file holds the FederatedHPA and, in a document of its own, the scenario:
       points: [{at: 0s, replicas: 4}, {at: 10m, replicas: 30, ramp: 5m}]
     faults:
       - {what: ClusterDown, cluster: own, from: 30m, to: 45m}
-A cluster has: capacity (replicas that fit), nodes (capacity: that fit in the end, step, delay),
-replicas (at the start), podStart, count (that many alike), labels, provider, region, zone,
-kubernetesVersion, writable. A load has: points (at, replicas, ramp), daily (low, high, peak), file
-(rows of TIME,REPLICAS), noisePercent, seed, shares (of the load, by cluster; else one service
-spreads it over all ready replicas). Faults: ClusterDown, ControlPlaneDown, ReportsLate (by).
-With `mode: Centralized` no cluster has an HPA: one computation over the pods of all clusters sets
-the replicas of the workload, each hpaSync, and they are divided as karmada-scheduler does for the
-placement: Duplicated, by static weights, by the replicas that fit, or aggregated.
-Further: sample, placement, workload (podStart, saturationPercent), timing (hpaSync, apply, report,
-detect, downscaleWindow, metricsWindow, optimizePeriod, settle).
+A cluster has: capacity (replicas that fit), nodes (capacity: that fit in the end, step, delay), replicas (at \
+the start), podStart, count (that many alike), labels, provider, region, zone, kubernetesVersion, writable. A \
+load has: points (at, replicas, ramp), daily (low, high, peak), file (rows of TIME,REPLICAS), noisePercent, \
+seed, shares (of the load, by cluster; else one service spreads it over all ready replicas). Faults: \
+ClusterDown, ControlPlaneDown, ReportsLate (by).
+With `mode: Centralized` no cluster has an HPA: one computation over the pods of all clusters sets the replicas \
+of the workload, each hpaSync, and they are divided as karmada-scheduler does for the placement: Duplicated, by \
+static weights, by the replicas that fit, or aggregated.
+Further: sample, placement, workload (podStart, saturationPercent), timing (hpaSync, apply, report, detect, \
+downscaleWindow, metricsWindow, rebalancePeriod, settle).
 
 Examples:
-  A burst that the own clusters cannot bear:
+  A burst that is more than the own cluster can serve:
     fhpa simulate examples/simulate/cloud-burst.yaml
   The same as a chart, and its numbers for a spreadsheet:
     fhpa simulate examples/simulate/cloud-burst.yaml --chart burst.svg -o csv > burst.csv
@@ -163,11 +163,11 @@ impl Args {
 
     fn outcome(self) -> Result<String, SimulateError> {
         let subject = given::subject(&self.inputs, &self.namespace, &self.rules.settings())?;
-        let words = Words::of(&subject);
-        let scenario = assembly::scenario(&subject, &words)?;
+        let spec = SimulatedSpec::of(&subject);
+        let scenario = assembly::scenario(&subject, &spec)?;
         let title = title(&subject);
         if self.compare {
-            let runs = comparison::runs(&scenario, words.policy(), subject.document.sample);
+            let runs = comparison::runs(&scenario, spec.policy(), subject.document.sample);
             if let Some(file) = &self.chart {
                 let drawn = chart::compared(&title, &scenario, &runs).map_err(SimulateError::unreadable)?;
                 file.write(&drawn).map_err(SimulateError::unreadable)?;
@@ -184,9 +184,9 @@ impl Args {
             file.write(&drawn).map_err(SimulateError::unreadable)?;
         }
         Ok(match self.output {
-            Output::Table => table::render(&title, words.policy(), &scenario, &outcome),
+            Output::Table => table::render(&title, spec.policy(), &scenario, &outcome),
             Output::Csv => export::csv(&scenario, &outcome.table),
-            Output::Json => export::json(&title, words.policy(), &scenario, &outcome),
+            Output::Json => export::json(&title, spec.policy(), &scenario, &outcome),
         })
     }
 }

@@ -64,7 +64,8 @@ enum Output {
 }
 
 const EXAMPLES: &str = "\
-Nothing is written. It reads with the rights of the user, and says at the end what may not be read.
+Nothing is written. The command reads with the rights of the user, and says at the end what the user may not \
+read.
 
 Examples:
   All objects of all namespaces, again at each change:
@@ -125,7 +126,7 @@ impl Args {
             return self.follow(color).await;
         }
         let interrupted = signal(SignalKind::interrupt());
-        let mut interrupted = interrupted.map_err(|error| (UNUSABLE, format!("Ctrl-C cannot be heard: {error}")))?;
+        let mut interrupted = interrupted.map_err(|error| (UNUSABLE, format!("Ctrl-C cannot be received: {error}")))?;
         tokio::select! {
             done = self.follow(color) => done,
             _ = interrupted.recv() => Ok(()),

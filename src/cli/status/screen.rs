@@ -36,7 +36,7 @@ impl Screen {
         Self { color, watch, terminal: table && std::io::stdout().is_terminal() && !dumb, drawn: false }
     }
 
-    /// Shows `text`; false when nobody reads any more.
+    /// Shows `text`; false when the reader is gone.
     pub(super) fn show(&mut self, text: &str) -> bool {
         let redraw = self.terminal && self.watch;
         let before = match (redraw, self.drawn) {

@@ -36,14 +36,14 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-The webhook listens on a free port of this machine with a certificate made for the occasion. Each
-object is sent to it over TLS as the API server would: to be completed with its defaults, then to be
-validated. What it answers is printed, and the webhook ends.
+The webhook listens on a free port of this machine with a temporary certificate. Each object is sent to it over \
+TLS as the API server would send it: to set its defaults, then to validate it. The answers are printed, and the \
+webhook ends.
 
 Examples:
-  See a right and a wrong object go through:
+  Review a valid and an invalid object:
     fhpa try
-  The same with your own:
+  Review your own objects:
     fhpa try shop.yaml
 
 Exit codes:

@@ -20,7 +20,7 @@ use crate::decision::finding::{Violation, Warning};
 use crate::decision::validation::Settings;
 
 /// Further input of a check.
-pub(super) struct Surroundings {
+pub(super) struct CheckContext {
     pub(super) zones: Arc<dyn Zones>,
     pub(super) now: Timestamp,
     pub(super) schemas: Schemas,
@@ -36,7 +36,7 @@ pub(crate) struct Given {
 }
 
 /// Checks all objects of all files, each together with the others.
-pub(super) fn check(files: &[File], around: &Surroundings) -> Report {
+pub(super) fn check(files: &[File], around: &CheckContext) -> Report {
     let known = related_objects(files.iter().flatten().flatten(), around.settings.default_mode);
     let rules = Rules::new(Arc::new(known), Arc::clone(&around.zones), around.settings.clone(), around.now);
     let mut report = Report::default();

@@ -73,9 +73,8 @@ enum Output {
 }
 
 const EXAMPLES: &str = "\
-Objects of kind FederatedHPA and CronFederatedHPA are checked by the rules of the webhook, also
-against each other: two FederatedHPAs on one Deployment are found when both are given. Objects of
-other kinds are skipped.
+Objects of kind FederatedHPA and CronFederatedHPA are checked by the rules of the webhook, also against each \
+other: two FederatedHPAs on one Deployment are found when both are given. Objects of other kinds are skipped.
 
 Examples:
   Check a file, or all files below a directory:
@@ -100,7 +99,7 @@ pub(super) fn examine(
 ) -> Result<(Vec<File>, Report), CrdError> {
     let (zones, schemas) = (Arc::new(ZoneDatabase::open()), unknown::Schemas::new()?);
     let files: Vec<File> = sources.into_iter().map(|source| file(source, namespace)).collect();
-    let report = check::check(&files, &check::Surroundings { zones, now, schemas, settings });
+    let report = check::check(&files, &check::CheckContext { zones, now, schemas, settings });
     Ok((files, report))
 }
 

@@ -1,7 +1,7 @@
 //! Which records are repeats: an Event is created for the first, and counts the others, as the recorders of client-go
 //! do. Pure: instants are passed in.
 //!
-//! What is told again within [`WINDOW`] is a repeat. Repeats within [`PAUSE`] of a request are written together, so
+//! What is recorded again within [`WINDOW`] is a repeat. Repeats within [`PAUSE`] of a request are written together, so
 //! that a fault that repeats itself many times a second is one request in that time. At most [`MOST`] Events are
 //! remembered; an older one is forgotten, and its next repeat is a new Event.
 
@@ -43,8 +43,8 @@ pub(super) struct Stored {
     pub(super) count: u32,
 }
 
-/// What is told.
-struct Told<T> {
+/// An Event that was recorded lately, and the records that wait for it.
+struct Recorded<T> {
     event: Option<Stored>,
     last: Instant,
     /// When the next request may be sent; `None`: one is in flight.
@@ -53,7 +53,7 @@ struct Told<T> {
     held: Option<Box<(u32, T)>>,
 }
 
-impl<T> Told<T> {
+impl<T> Recorded<T> {
     fn is_idle(&self) -> bool {
         self.next.is_some() && self.held.is_none()
     }
@@ -66,11 +66,11 @@ impl<T> Told<T> {
     }
 }
 
-/// What was told lately, by the key of the records.
+/// What was recorded lately, by the key of the records.
 pub(super) struct Series<T> {
     /// At most half of the most; once it is full, it replaces the older half.
-    young: HashMap<u64, Told<T>>,
-    old: HashMap<u64, Told<T>>,
+    young: HashMap<u64, Recorded<T>>,
+    old: HashMap<u64, Recorded<T>>,
     /// Those that wait for no request but the next, by its instant.
     due: BTreeSet<(Instant, u64)>,
 }
@@ -85,14 +85,16 @@ impl<T> Series<T> {
     /// Adds a record: the request to send now, or `None` when a later one includes it.
     pub(super) fn add(&mut self, key: u64, record: T, now: Instant) -> Option<Step<T>> {
         self.renew(key);
-        let known = self.told(key).filter(|told| !told.is_idle() || now.saturating_duration_since(told.last) < WINDOW);
-        let Some(told) = known else { return Some(self.begin(key, (1, record), now)) };
-        told.last = now;
-        let waited = told.held.take();
+        let known = self
+            .recorded(key)
+            .filter(|recorded| !recorded.is_idle() || now.saturating_duration_since(recorded.last) < WINDOW);
+        let Some(recorded) = known else { return Some(self.begin(key, (1, record), now)) };
+        recorded.last = now;
+        let waited = recorded.held.take();
         let records = waited.as_ref().map_or(0, |waited| waited.0).saturating_add(1);
-        told.held = Some(Box::new((records, record)));
-        match told.next {
-            Some(next) if next <= now && waited.is_none() => told.step(key),
+        recorded.held = Some(Box::new((records, record)));
+        match recorded.next {
+            Some(next) if next <= now && waited.is_none() => recorded.step(key),
             Some(next) => {
                 self.due.insert((next, key));
                 None
@@ -104,15 +106,15 @@ impl<T> Series<T> {
     /// The end of the request for `key`: the Event as it is now; `None`: there is none. Returns the next request, where
     /// the records that wait need an Event of their own.
     pub(super) fn ended(&mut self, key: u64, event: Option<Stored>, now: Instant) -> Option<Step<T>> {
-        let told = self.told(key)?;
+        let recorded = self.recorded(key)?;
         let next = now.checked_add(PAUSE).unwrap_or(now);
-        (told.event, told.next) = (event, Some(next));
-        if told.event.is_none() {
-            let held = told.held.take();
+        (recorded.event, recorded.next) = (event, Some(next));
+        if recorded.event.is_none() {
+            let held = recorded.held.take();
             self.forget(key);
             return held.map(|held| self.begin(key, *held, now));
         }
-        if told.held.is_some() {
+        if recorded.held.is_some() {
             self.due.insert((next, key));
         }
         None
@@ -126,10 +128,10 @@ impl<T> Series<T> {
     /// The first request whose records wait for no other, whether it is due or not.
     pub(super) fn pop(&mut self) -> Option<Step<T>> {
         let (_, key) = self.due.pop_first()?;
-        self.told(key)?.step(key)
+        self.recorded(key)?.step(key)
     }
 
-    fn told(&mut self, key: u64) -> Option<&mut Told<T>> {
+    fn recorded(&mut self, key: u64) -> Option<&mut Recorded<T>> {
         self.young.get_mut(&key).or_else(|| self.old.get_mut(&key))
     }
 
@@ -137,21 +139,21 @@ impl<T> Series<T> {
         self.forget(key);
         if self.young.len() >= MOST / 2 {
             // The end of a request, and what waits for it, are still to come.
-            let busy: HashMap<_, _> = self.old.extract_if(|_, told| !told.is_idle()).collect();
+            let busy: HashMap<_, _> = self.old.extract_if(|_, recorded| !recorded.is_idle()).collect();
             self.old = mem::replace(&mut self.young, busy);
         }
         if self.young.len() < MOST / 2 {
-            self.young.insert(key, Told { event: None, last: now, next: None, held: None });
+            self.young.insert(key, Recorded { event: None, last: now, next: None, held: None });
         }
         Step { key, record, records, known: None }
     }
 
-    /// What is told again is not forgotten soon.
+    /// What is recorded again is not forgotten soon.
     fn renew(&mut self, key: u64) {
         if self.young.len() < MOST / 2
-            && let Some(told) = self.old.remove(&key)
+            && let Some(recorded) = self.old.remove(&key)
         {
-            self.young.insert(key, told);
+            self.young.insert(key, recorded);
         }
     }
 
@@ -173,8 +175,8 @@ mod tests {
         Stored { name: "web.1".into(), count }
     }
 
-    /// A record was told, and its Event is stored.
-    fn told(now: Instant) -> Series<&'static str> {
+    /// A record was made, and its Event is stored.
+    fn recorded(now: Instant) -> Series<&'static str> {
         let mut series = Series::default();
         assert_eq!(series.add(1, "a", now), Some(Step { key: 1, record: "a", records: 1, known: None }));
         assert_eq!(series.ended(1, Some(stored(1)), now), None);
@@ -184,7 +186,7 @@ mod tests {
     #[test]
     fn repeats_are_written_together_once_a_pause_is_over() {
         let now = start();
-        let mut series = told(now);
+        let mut series = recorded(now);
         for record in ["b", "c", "d"] {
             assert_eq!(series.add(1, record, now + Duration::from_secs(1)), None);
         }
@@ -197,7 +199,7 @@ mod tests {
     #[test]
     fn a_repeat_after_a_pause_is_written_at_once() {
         let now = start();
-        let mut series = told(now);
+        let mut series = recorded(now);
         let one = Step { key: 1, record: "b", records: 1, known: Some(stored(1)) };
         assert_eq!(series.add(1, "b", now + PAUSE), Some(one));
     }
@@ -227,9 +229,9 @@ mod tests {
     #[test]
     fn what_is_told_again_after_the_window_is_new() {
         let now = start();
-        let mut series = told(now);
+        let mut series = recorded(now);
         assert_eq!(series.add(1, "b", now + WINDOW).and_then(|step| step.known), None);
-        let mut series = told(now);
+        let mut series = recorded(now);
         let late = now + WINDOW - Duration::from_secs(1);
         assert_eq!(series.add(1, "b", late).and_then(|step| step.known), Some(stored(1)));
         series.ended(1, Some(stored(2)), late);
@@ -241,7 +243,7 @@ mod tests {
     #[test]
     fn however_much_is_told_as_many_events_are_remembered() {
         let now = start();
-        let mut series = told(now);
+        let mut series = recorded(now);
         series.add(1, "waits", now);
         for key in 2..20_000 {
             assert!(series.add(key, "once", now).is_some());

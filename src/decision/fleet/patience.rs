@@ -9,8 +9,6 @@ use super::taint::{NO_EXECUTE, NOT_READY, Taint, Tolerated, Toleration, UNREACHA
 use super::{Member, Readiness};
 use crate::decision::plan::Failed;
 
-/// Smallest fleet in which a part can fail on its own.
-const FLEET: usize = 3;
 /// The wait of a cluster grows no longer after this many failures in a row.
 const MOST_TIMES: u32 = 4;
 
@@ -21,7 +19,7 @@ pub struct Patience {
     pub not_ready: SignedDuration,
     /// Toleration of a cluster whose condition `Ready` is Unknown, where the placement names none.
     pub unreachable: SignedDuration,
-    /// Failover pauses while more than this share of the fleet is not Ready.
+    /// Failover pauses while more than this share of the fleet is not Ready; of two clusters only while both are.
     pub threshold: f64,
 }
 
@@ -51,12 +49,21 @@ pub struct Past<'a> {
 
 impl Patience {
     /// Returns the number of clusters that are not Ready, and of all, while more than the threshold are not.
+    ///
+    /// While both of two are not Ready nobody could take over; the pause is for the moment in which one of them is back
+    /// and the other about to be (docs/design.md#failover).
     #[must_use]
     pub fn pauses(&self, members: &[Member<'_>]) -> Option<(usize, usize)> {
         let all = members.len();
         let unready = members.iter().filter(|member| member.readiness != Readiness::Ready).count();
         let [part, whole] = [unready, all].map(|count| u32::try_from(count).map_or(f64::MAX, f64::from));
-        (all >= FLEET && part > whole * self.threshold).then_some((unready, all))
+        let counts = match all {
+            0 | 1 => false,
+            // One of two may fail on its own, whatever the threshold.
+            2 => unready == all,
+            _ => true,
+        };
+        (counts && part > whole * self.threshold).then_some((unready, all))
     }
 
     /// Until when a taint is tolerated: by the placement, else by these durations; twice as long for each recent
@@ -98,8 +105,19 @@ mod tests {
     #[test]
     fn most_of_a_fleet_does_not_fail_at_once() {
         let pauses = |ready, unready| Patience::default().pauses(&fleet(ready, unready)).is_some();
-        assert!(!pauses(0, 2) && !pauses(2, 1) && pauses(1, 2) && pauses(0, 3));
+        assert!(!pauses(2, 1) && pauses(1, 2) && pauses(0, 3));
         assert!(!pauses(2, 2) && pauses(5, 6) && !pauses(1000, 1000));
+    }
+
+    #[test]
+    fn of_two_clusters_one_may_fail_and_not_both_at_once() {
+        let pauses = |ready, unready| Patience::default().pauses(&fleet(ready, unready));
+        assert_eq!([pauses(2, 0), pauses(1, 1), pauses(0, 2)], [None, None, Some((2, 2))]);
+        assert_eq!([pauses(0, 1), pauses(0, 0)], [None, None], "nobody could take over");
+        let half = Patience { threshold: 0.0, ..Patience::default() };
+        assert_eq!(half.pauses(&fleet(1, 1)), None, "one of two may fail on its own");
+        let never = Patience { threshold: 1.0, ..Patience::default() };
+        assert_eq!(never.pauses(&fleet(0, 2)), None, "the user's word");
     }
 
     #[test]

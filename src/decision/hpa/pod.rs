@@ -124,7 +124,7 @@ impl Default for Startup {
 
 /// How a pod counts for a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum PodState {
     /// It has ended, or is about to.
     Ignored,
     /// It does not serve yet: its sample misleads.
@@ -136,15 +136,15 @@ pub(super) enum Standing {
 }
 
 /// How `pod` counts. `cpu` is whether the sample is of the CPU, which misleads while a pod starts.
-pub(super) fn standing(pod: &Pod, sample: Option<&Sample>, cpu: bool, startup: &Startup, now: Timestamp) -> Standing {
+pub(super) fn pod_state(pod: &Pod, sample: Option<&Sample>, cpu: bool, startup: &Startup, now: Timestamp) -> PodState {
     if pod.deleted || pod.phase == Phase::Failed {
-        return Standing::Ignored;
+        return PodState::Ignored;
     }
     match sample {
-        _ if pod.phase == Phase::Pending => Standing::Unready,
-        Some(sample) if cpu && starting(pod, sample, startup, now) => Standing::Unready,
-        Some(sample) => Standing::Counted(sample.value),
-        None => Standing::Missing,
+        _ if pod.phase == Phase::Pending => PodState::Unready,
+        Some(sample) if cpu && starting(pod, sample, startup, now) => PodState::Unready,
+        Some(sample) => PodState::Counted(sample.value),
+        None => PodState::Missing,
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::metric::{Current, Metric, Reading, Samples, Source, Target};
-use super::pod::{Pod, Standing, Startup, count_ready, request, standing};
+use super::pod::{Pod, PodState, Startup, count_ready, pod_state, request};
 
 const NO_PODS: &str = "no pods returned by selector while calculating replica count";
 const NO_METRICS: &str = "did not receive metrics for any ready pods";
@@ -224,11 +224,11 @@ impl Tally {
         for (index, pod) in (0_u32..).zip(workload.pods) {
             let sample = samples.next_if(|(of, _)| *of == index).map(|(_, sample)| sample);
             let (request, assumed) = of(pod)?;
-            match standing(pod, sample, cpu, &workload.startup, workload.now) {
-                Standing::Ignored => {}
-                Standing::Unready => tally.unready.add(0, request),
-                Standing::Counted(value) => tally.counted.add(value, request),
-                Standing::Missing => tally.missing.add(assumed, request),
+            match pod_state(pod, sample, cpu, &workload.startup, workload.now) {
+                PodState::Ignored => {}
+                PodState::Unready => tally.unready.add(0, request),
+                PodState::Counted(value) => tally.counted.add(value, request),
+                PodState::Missing => tally.missing.add(assumed, request),
             }
         }
         samples.for_each(|(_, sample)| tally.unknown.add(sample.value, 0));

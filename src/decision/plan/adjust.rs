@@ -31,11 +31,13 @@ pub(super) fn adjust(
     targets: &mut Targets,
     kept: bool,
 ) -> Adjusted {
-    let target = |participant: &Participant<'_>| targets.get(participant.at).copied().flatten();
-    let mut assignees: Vec<Assignee<'_, '_>> = participants
-        .iter()
-        .filter_map(|participant| Some(Assignee { participant, target: target(participant)? }))
-        .collect();
+    let mut assignees = Vec::with_capacity(participants.len());
+    let mut rest = participants.iter().peekable();
+    for (at, target) in targets.iter_mut().enumerate() {
+        if let (Some(participant), Some(target)) = (rest.next_if(|participant| participant.at == at), target) {
+            assignees.push(Assignee { participant, target });
+        }
+    }
     let divided = if kept { request.divided } else { Some(request.now) };
     let mut adjusted = Adjusted { divided, ..Adjusted::default() };
     // Clusters need a moment to react to new bounds.
@@ -73,10 +75,5 @@ pub(super) fn adjust(
     }
     adjusted.next = [adjusted.next, adjusted.replacement.next].into_iter().flatten().min();
     priority_tiers::hold(request, &mut assignees);
-    for assignee in assignees {
-        if let Some(target) = targets.get_mut(assignee.participant.at) {
-            *target = Some(assignee.target);
-        }
-    }
     adjusted
 }

@@ -11,7 +11,7 @@ use crate::decision::split::{Part, Replicas, by_weight};
 /// A participant with its target.
 pub(super) struct Assignee<'s, 'a> {
     pub(super) participant: &'s Participant<'a>,
-    pub(super) target: Target,
+    pub(super) target: &'s mut Target,
 }
 
 impl Assignee<'_, '_> {
@@ -69,6 +69,9 @@ impl Assignee<'_, '_> {
 
 /// Takes `total` from `spare`, in proportion to each amount; in the order of `spare`.
 pub(super) fn take(total: Replicas, spare: &[(&str, Replicas)]) -> Vec<Replicas> {
+    if total == 0 {
+        return vec![0; spare.len()];
+    }
     let parts =
         spare.iter().map(|(name, spare)| Part { name, current: 0, weight: u64::from(*spare), low: 0, high: *spare });
     by_weight(total, &parts.collect::<Vec<_>>())

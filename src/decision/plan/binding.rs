@@ -1,7 +1,5 @@
 //! The entries of the workload's ResourceBinding (docs/design.md#initial-assignment). Pure.
 
-use std::collections::BTreeSet;
-
 use super::assignment::Targets;
 use super::transition::Transition;
 use super::{Bounds, Cluster, ClusterState, Entry, Eviction, Purge, Request};
@@ -17,7 +15,7 @@ pub(super) struct Entries<'a> {
     pub(super) evictions: Vec<Eviction<'a>>,
 }
 
-/// The entries for the transitions; `goes` selects the clusters that leave now, `bound` those that get their first HPA
+/// The entries for the transitions; `goes` selects the clusters that leave now, `fresh` those that get their first HPA
 /// now.
 ///
 /// A cluster without an HPA, or that waits for one, gets no entry yet: no replicas run outside the budget. A cluster
@@ -28,17 +26,19 @@ pub(super) fn entries<'a>(
     targets: &Targets,
     transitions: &[Transition],
     goes: &[bool],
-    bound: &BTreeSet<&str>,
+    fresh: &[bool],
 ) -> Entries<'a> {
-    let mut entries = Entries { now: Vec::new(), last: Vec::new(), evictions: Vec::new() };
-    for (((cluster, target), transition), goes) in clusters.iter().zip(targets).zip(transitions).zip(goes) {
+    let [now, last] = [(); 2].map(|()| Vec::with_capacity(clusters.len()));
+    let mut entries = Entries { now, last, evictions: Vec::new() };
+    let pairs = clusters.iter().zip(targets).zip(transitions);
+    for (((cluster, target), transition), (goes, fresh)) in pairs.zip(goes.iter().zip(fresh)) {
         let entry = |replicas| Entry { cluster: cluster.name, replicas };
         match *transition {
             Transition::Have { bounds, .. } if bounds.is_some() || cluster.entry.is_some() => {
                 let zero = target.is_some_and(|target| target.memory.zero);
                 let replicas = replicas(cluster, bounds, zero);
                 entries.last.push(entry(replicas));
-                let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) || bound.contains(cluster.name);
+                let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) || *fresh;
                 if cluster.entry.is_some() || bound && !cluster.evicting {
                     entries.now.push(entry(replicas));
                 }

@@ -103,7 +103,7 @@ fn in_order(total: Replicas, participants: &[Participant<'_>], ranges: &[Range],
     order.sort_unstable_by_key(|(_, participant, _)| {
         let cluster = participant.cluster;
         let priority = if by_priority { cluster.priority } else { None };
-        (Reverse(priority), Reverse(participant.capacity), Reverse(cluster.current), cluster.name)
+        (Reverse(priority), Reverse(participant.capacity), Reverse(cluster.current), participant.at)
     });
     if !by_priority {
         steady(&mut order);
@@ -130,11 +130,14 @@ fn steady(order: &mut [Placed<'_, '_>]) {
         return;
     }
     order.sort_by_key(|(_, participant, _)| Reverse(participant.kept));
-    for at in 1..order.len() {
+    // The least size up to each place, in which the first clearly smaller one is found by bisection.
+    let mut least: Vec<Replicas> = Vec::with_capacity(order.len());
+    for at in 0..order.len() {
         let Some(capacity) = order.get(at).map(|(_, participant, _)| participant.capacity) else { continue };
-        let smaller =
-            order.iter().take(at).position(|(_, participant, _)| is_clearly_more(capacity, participant.capacity));
-        if let Some(later) = smaller.and_then(|smaller| order.get_mut(smaller..=at)) {
+        let place = least.partition_point(|least| !is_clearly_more(capacity, *least));
+        let before = place.checked_sub(1).and_then(|before| least.get(before));
+        least.insert(place, before.map_or(capacity, |before| capacity.min(*before)));
+        if let Some(later) = order.get_mut(place..=at) {
             later.rotate_right(1);
         }
     }
@@ -197,11 +200,14 @@ fn raise(
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::decision::plan::Cluster;
 
     /// The names in the order in which they are filled: name, current bounds, and size.
-    fn filled(participants: &[(&'static str, Option<Replicas>, Replicas)]) -> Vec<&'static str> {
+    fn filled<'a>(participants: &[(&'a str, Option<Replicas>, Replicas)]) -> Vec<&'a str> {
         let clusters: Vec<Cluster<'_>> =
             participants.iter().map(|(name, ..)| Cluster { name, ..Cluster::default() }).collect();
         let participant = |(at, (_, kept, capacity)): (usize, &(&str, Option<Replicas>, Replicas))| Participant {
@@ -232,5 +238,22 @@ mod tests {
         assert_eq!(filled(&[("a", None, 19), ("b", None, 20)]), ["b", "a"]);
         // The last is clearly larger than the first, though not than the second.
         assert_eq!(filled(&[("a", Some(3), 15), ("b", Some(2), 17), ("c", Some(1), 18)]), ["c", "a", "b"]);
+    }
+
+    proptest! {
+        #[test]
+        fn each_participant_is_before_the_first_that_is_clearly_smaller(sizes in vec(0_u32..60, 0..40)) {
+            let mut wanted: Vec<usize> = Vec::new();
+            for (at, size) in sizes.iter().enumerate() {
+                let smaller = wanted.iter().position(|other| is_clearly_more(*size, sizes[*other]));
+                wanted.insert(smaller.unwrap_or(wanted.len()), at);
+            }
+            let names: Vec<String> = (0..sizes.len()).map(|at| at.to_string()).collect();
+            let kept = (0..100).rev().map(Some);
+            let participants: Vec<(&str, Option<Replicas>, Replicas)> =
+                names.iter().zip(kept).zip(&sizes).map(|((name, kept), size)| (name.as_str(), kept, *size)).collect();
+            let wanted: Vec<&str> = wanted.iter().map(|at| names[*at].as_str()).collect();
+            prop_assert_eq!(filled(&participants), wanted);
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::decision::split::Replicas;
 
 /// HPA measurements are up to a minute old: earlier ones do not include the load of others.
 const SEEN: SignedDuration = SignedDuration::from_secs(60);
-/// While clusters are replaced, floors are renewed in steps of this size.
+/// While Karmada evicts, floors are renewed in steps of this size.
 const STEP: SignedDuration = SignedDuration::from_secs(30);
 
 /// The floors of clusters that leave, or come back after they left, are among the owed replicas.
@@ -51,9 +51,22 @@ pub(super) fn wants(assignee: &Assignee<'_, '_>) -> Replicas {
     assignee.participant.cluster.desired.filter(|_| assignee.answers()).unwrap_or_default()
 }
 
-/// Floors end when the HPAs have had time to observe the moved load; `going` is whether load still has to move. Returns
-/// the replicas of each that no longer fit below its max, which run nowhere.
-pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], going: bool) -> Vec<Replicas> {
+/// Whether load still has to move to the receivers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moves {
+    /// Clusters are being replaced.
+    pub(super) replacing: bool,
+    /// Clusters were being replaced at the previous plan.
+    pub(super) replaced: bool,
+    /// Replicas under Karmada's graceful eviction still run, at most for Karmada's own time limit.
+    pub(super) evicting: bool,
+}
+
+/// Floors end when the HPAs have had time to observe the moved load. How long a replacement lasts is not known, and it
+/// may last for ever where Karmada rejects the division: its floors are not stored again until it is over ([`renew`]).
+/// Returns the replicas of each that no longer fit below its max, which run nowhere.
+pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], moves: Moves) -> Vec<Replicas> {
+    let going = moves.replacing || moves.replaced || moves.evicting;
     let hold = request.window.max(SEEN);
     let mut cut = vec![0; assignees.len()];
     for (assignee, cut) in assignees.iter_mut().zip(&mut cut) {
@@ -63,7 +76,7 @@ pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], go
         if let Some(floor) = &mut memory.floor {
             *cut = floor.replicas.saturating_sub(most);
             lower(&mut memory.assist, floor, most);
-            if going && !request.within(Some(floor.since), STEP) {
+            if moves.evicting && !request.within(Some(floor.since), STEP) {
                 floor.since = request.now;
             }
         }
@@ -82,6 +95,13 @@ pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], go
         lower(assist, floor, floor.replicas.saturating_sub(less));
     }
     cut
+}
+
+/// All clusters are replaced: from now on the HPAs have time to observe the moved load.
+pub(super) fn renew(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
+    for floor in assignees.iter_mut().filter_map(|assignee| assignee.target.memory.floor.as_mut()) {
+        floor.since = request.now;
+    }
 }
 
 /// Asks for at most `most` replicas, for now and as its min.

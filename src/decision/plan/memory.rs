@@ -74,7 +74,7 @@ impl Failed {
 pub struct Floor {
     /// Number of replicas, including its own.
     pub replicas: Replicas,
-    /// When a cluster that is being replaced was last observed.
+    /// When they were requested, or when the last cluster was replaced.
     pub since: Timestamp,
 }
 

@@ -154,7 +154,8 @@ pub(super) fn shares<'a>(
     lost: &[Option<Lost>],
     now: Timestamp,
 ) -> Vec<Share<'a>> {
-    let shares = clusters.iter().zip(targets).zip(transitions).zip(lost).filter_map(
+    let mut shares = Vec::with_capacity(clusters.len());
+    shares.extend(clusters.iter().zip(targets).zip(transitions).zip(lost).filter_map(
         |(((cluster, target), transition), lost)| {
             let Some(target) = *target else { return replaced(cluster, *lost, now) };
             let (as_is, hold) = match transition {
@@ -167,8 +168,8 @@ pub(super) fn shares<'a>(
             let memory = Memory { lost: *lost, floor, evicted: None, failed, ..memory };
             Some(Share { cluster: cluster.name, target: bounds, now: as_is, reason, hold, memory })
         },
-    );
-    shares.collect()
+    ));
+    shares
 }
 
 /// The share with the state to store for a cluster that does not take part.

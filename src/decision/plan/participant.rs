@@ -39,7 +39,7 @@ impl Participant<'_> {
 /// The clusters that take part: those that serve or are silent, except a silent one without an HPA and a returning one
 /// with an eviction in progress.
 pub(super) fn participants<'a>(request: &Request<'_>, sorted: &[&'a Cluster<'a>]) -> Vec<Participant<'a>> {
-    let mut participants: Vec<Participant<'a>> = sorted
+    let serves = sorted
         .iter()
         .enumerate()
         .filter(|(_, cluster)| match cluster.state {
@@ -54,8 +54,9 @@ pub(super) fn participants<'a>(request: &Request<'_>, sorted: &[&'a Cluster<'a>]
             capacity: cluster.capacity(),
             high: high(request, cluster),
             kept: None,
-        })
-        .collect();
+        });
+    let mut participants = Vec::with_capacity(sorted.len());
+    participants.extend(serves);
     weigh(request.policy, &mut participants);
     participants
 }

@@ -49,6 +49,9 @@ pub(super) fn hand_over(
     why: Reason,
 ) -> bool {
     let free = sum(spare.iter().copied());
+    if free == 0 {
+        return false;
+    }
     let receivers: Vec<(usize, Participant<'_>, Range)> = assignees
         .iter()
         .enumerate()
@@ -58,7 +61,7 @@ pub(super) fn hand_over(
         })
         .filter(|(.., range)| range.high > range.low)
         .collect();
-    if free == 0 || receivers.is_empty() {
+    if receivers.is_empty() {
         return false;
     }
     let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) =
@@ -87,7 +90,9 @@ fn donate(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     if request.policy == Policy::StaticWeighted {
         return false;
     }
-    let mut ranks: Vec<Option<i32>> = assignees.iter().map(|assignee| rank(request, assignee)).collect();
+    // Only clusters that are not stuck donate, so that no donation changes the need of others.
+    let at_max = assignees.iter().filter(|assignee| need(request, assignee) > 0);
+    let mut ranks: Vec<Option<i32>> = at_max.map(|assignee| rank(request, assignee)).collect();
     ranks.sort_unstable();
     ranks.dedup();
     let mut moved = false;
@@ -98,7 +103,11 @@ fn donate(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
             by_name(assignees, |assignee| if rank(request, assignee) <= own { slack(request, assignee) } else { 0 });
         let total = |of: &[(&str, Replicas)]| sum(of.iter().map(|(_, number)| *number));
         let total = total(&needs).min(total(&slacks));
-        moved |= total > 0;
+        if total == 0 {
+            // Lower ranks have no more to take from.
+            break;
+        }
+        moved = true;
         let (gets, gives) = (take(total, &needs), take(total, &slacks));
         for ((assignee, more), less) in assignees.iter_mut().zip(gets).zip(gives) {
             let max = assignee.target.bounds.max.saturating_sub(less).saturating_add(more);

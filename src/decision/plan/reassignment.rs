@@ -71,7 +71,9 @@ fn regains(request: &Request<'_>, participants: &[Participant<'_>]) -> bool {
         let fits = available.is_some_and(|room| room > 0) || desired.is_some_and(|desired| desired < max);
         memory.gave.is_some() && max < fair.max && fits
     };
+    let gave = |participant: &Participant<'_>| participant.cluster.memory.gave.is_some();
     request.scale_assist
+        && participants.iter().any(gave)
         && participants.iter().all(calm)
         && participants.iter().zip(bounds(request, participants)).any(regains)
 }

@@ -10,15 +10,12 @@ use jiff::Timestamp;
 
 use super::assignee::{Assignee, sum, take};
 use super::distribute::{Range, distribute};
-use super::floors::{self, serves};
+use super::floors::{self, Moves, serves};
 use super::owed::{covers, holds, owed, still_runs};
 use super::participant::Participant;
-use super::transition::{frozen, present};
+use super::transition::{frozen, part, present};
 use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Request};
 use crate::decision::split::Replicas;
-
-/// Divisor of the replicas that a cluster releases before its replacement runs, where there is no headroom for both.
-const PART: Replicas = 4;
 
 /// Whether a leaving cluster may be removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +53,8 @@ pub(super) fn replace(
         remember_others(assignees);
         // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
         let evicting = clusters.iter().any(|cluster| cluster.evicting && cluster.state != ClusterState::Away);
-        let cut = floors::keep(request, assignees, going.any() || evicting);
+        let moves = Moves { replacing: going.any(), replaced: going.has_replaced(), evicting };
+        let cut = floors::keep(request, assignees, moves);
         going.ask_again(&cut);
         going.ask(request, assignees);
     } else {
@@ -104,6 +102,9 @@ impl<'c, 'a> Going<'c, 'a> {
     /// Replicas that leaving clusters removed by themselves are no longer due. It does not matter which cluster runs
     /// them.
     fn follow(&mut self) {
+        if !self.any() {
+            return;
+        }
         let mut covered: Replicas = 0;
         let mut dues: Vec<(&str, Replicas)> = Vec::with_capacity(self.clusters.len());
         for (cluster, lost) in self.clusters.iter().zip(&self.lost) {
@@ -138,6 +139,11 @@ impl<'c, 'a> Going<'c, 'a> {
         self.lost.iter().any(Option::is_some)
     }
 
+    /// Whether the previous plan replaced clusters.
+    fn has_replaced(&self) -> bool {
+        self.clusters.iter().any(|cluster| cluster.memory.lost.is_some())
+    }
+
     fn due(&self) -> Replicas {
         sum(self.lost.iter().flatten().map(|lost| lost.due))
     }
@@ -154,6 +160,9 @@ impl<'c, 'a> Going<'c, 'a> {
         let unable: Vec<(&str, Replicas)> =
             assignees.iter().map(|assignee| (assignee.participant.cluster.name, cannot_run(assignee))).collect();
         let moves = sum(unable.iter().map(|(_, unable)| *unable));
+        if due == 0 && moves == 0 {
+            return;
+        }
         let batch = self.batch(request, assignees, due);
         let mut given = share_out(request, assignees, batch.saturating_add(moves), false);
         if given == 0 {
@@ -184,6 +193,9 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// Reduces the due replicas by `given`: first those of failed clusters, which are missing now.
     fn settle(&mut self, given: Replicas) {
+        if given == 0 {
+            return;
+        }
         let mut rest = given;
         for failed in [true, false] {
             let pairs = self.lost.iter().zip(self.clusters);
@@ -215,7 +227,6 @@ impl<'c, 'a> Going<'c, 'a> {
             return beside;
         }
         // A part of each, and no more than a part of all: many clusters with one replica each must not leave together.
-        let part = |ran: Replicas| ran.checked_div(PART).unwrap_or_default().max(1);
         let leaving = || leaving().filter_map(|(cluster, lost)| Some((cluster, lost.as_ref()?)));
         let parts = sum(leaving().map(|(cluster, lost)| part(lost.ran).min(cluster.may_run())));
         let parts = parts.min(part(sum(leaving().map(|(_, lost)| lost.ran))));
@@ -223,11 +234,11 @@ impl<'c, 'a> Going<'c, 'a> {
     }
 
     /// Decides which clusters may be removed now, with the remaining note.
-    fn end(mut self, request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Replacement {
+    fn end(mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Replacement {
         let unready = deficit(assignees);
         let asked = unready == 0 && assignees.iter().all(floors::is_in_effect);
         let serves = assignees.iter().any(|assignee| assignee.answers() && assignee.participant.cluster.ready > 0);
-        let mut next = floors::end(request, assignees);
+        let mut next: Option<Timestamp> = None;
         let mut timed_out = false;
         let mut spare = self.spare(unready);
         let mut verdicts = Vec::with_capacity(self.clusters.len());
@@ -255,6 +266,10 @@ impl<'c, 'a> Going<'c, 'a> {
                 *lost = None;
             }
         }
+        if self.has_replaced() && !self.any() {
+            floors::renew(request, assignees);
+        }
+        next = next.into_iter().chain(floors::end(request, assignees)).min();
         let missing = self.due().saturating_add(unready);
         let note = (self.any() && missing > 0).then(|| {
             let obstacle = Self::obstacle(assignees);

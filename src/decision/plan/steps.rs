@@ -2,9 +2,8 @@
 //! (docs/design.md#law-2-stay-within-the-budget). Pure.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
-use super::assignment::Targets;
+use super::assignment::{Target, Targets};
 use super::binding::{Entries, entries};
 use super::replacement::Verdict;
 use super::transition::{Transition, floored};
@@ -23,7 +22,7 @@ pub(super) fn steps<'a>(
     verdicts: &[Verdict],
     notes: &mut Vec<Note>,
 ) -> (Vec<Step<'a>>, Vec<Entry<'a>>) {
-    let mut writes = Writes::default();
+    let mut writes = Writes::of(clusters.len());
     let budget = Budget::of(request, clusters, transitions);
     writes.lower(request, &budget, clusters, transitions);
     writes.raise(request, &budget, clusters, targets, notes);
@@ -33,7 +32,7 @@ pub(super) fn steps<'a>(
         // With an HPA but without bounds, its running replicas exceed the budget.
         Transition::Leave(bounds) => {
             let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
-            let empty = !bounds.is_some() && (bound || cluster.running() == 0);
+            let empty = !bounds.is_some() && (bound || cluster.may_run() == 0);
             empty || *verdict == Verdict::TimesOut || settled && *verdict == Verdict::Goes
         }
         Transition::Have { .. } | Transition::Rest => false,
@@ -58,10 +57,11 @@ pub(super) fn steps<'a>(
         steps.push(Step { action, wait: Wait::Replaced, why: Why::BindingUpdated });
     }
     steps.extend(last_removals);
-    steps.extend(clusters.iter().zip(targets).zip(transitions).filter_map(|((cluster, target), transition)| {
+    let shrinking = clusters.iter().zip(targets).zip(transitions).enumerate();
+    steps.extend(shrinking.filter_map(|(at, ((cluster, target), transition))| {
         let (Transition::Have { bounds, .. }, Some(target)) = (transition, target) else { return None };
         let wanted = floored(cluster, *target);
-        let later = Write { cluster, bounds: wanted, held: target.held };
+        let later = Write { at, cluster, bounds: wanted, held: target.held };
         (*bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), wanted)))
     }));
     (steps, last)
@@ -92,6 +92,8 @@ fn removals<'a>(
 /// The bounds to write to a cluster.
 #[derive(Clone, Copy)]
 struct Write<'a> {
+    /// The index of the cluster.
+    at: usize,
     cluster: &'a Cluster<'a>,
     bounds: Bounds,
     held: bool,
@@ -99,7 +101,7 @@ struct Write<'a> {
 
 impl<'a> Write<'a> {
     fn step(&self, wait: Wait, ceiling: Replicas, why: Why) -> Step<'a> {
-        let Self { cluster: Cluster { name, version, .. }, bounds, held } = *self;
+        let Self { cluster: Cluster { name, version, .. }, bounds, held, .. } = *self;
         let outstanding = ceiling.max(bounds.max);
         Step { action: Action::ApplyHpa { cluster: name, bounds, version: *version, outstanding, held }, wait, why }
     }
@@ -119,14 +121,19 @@ struct Writes<'a> {
     now: Vec<Step<'a>>,
     later: Vec<Step<'a>>,
     raises: Vec<Write<'a>>,
-    /// Clusters that get their first HPA now.
-    fresh: BTreeSet<&'a str>,
+    /// Which clusters get their first HPA now.
+    fresh: Vec<bool>,
 }
 
 impl<'a> Writes<'a> {
+    /// None yet, in this number of clusters.
+    fn of(clusters: usize) -> Self {
+        Self { fresh: vec![false; clusters], ..Self::default() }
+    }
+
     fn write(&mut self, write: &Write<'a>, ceiling: Replicas, why: Why) {
-        if write.cluster.hpa.is_none() {
-            self.fresh.insert(write.cluster.name);
+        if let Some(fresh) = self.fresh.get_mut(write.at) {
+            *fresh = write.cluster.hpa.is_none();
         }
         self.now.push(write.step(Wait::Nothing, ceiling, why));
     }
@@ -141,7 +148,7 @@ impl<'a> Writes<'a> {
         transitions: &[Transition],
     ) {
         let above = budget.above > 0;
-        for (cluster, transition) in clusters.iter().zip(transitions) {
+        for (at, (cluster, transition)) in clusters.iter().zip(transitions).enumerate() {
             let ceiling = ceiling(cluster);
             let written = cluster.hpa.and_then(|hpa| hpa.written);
             match *transition {
@@ -150,7 +157,7 @@ impl<'a> Writes<'a> {
                     if written == Some(bounds) && same {
                         continue;
                     }
-                    let write = Write { cluster, bounds, held };
+                    let write = Write { at, cluster, bounds, held };
                     if cluster.hpa.is_some() && written.is_none() {
                         self.later.push(write.step(Wait::Gone, 0, Why::Assigned));
                     } else if bounds.max <= taken(cluster, above) || !request.policy.divides() {
@@ -163,7 +170,7 @@ impl<'a> Writes<'a> {
                     if written.is_some_and(|written| bounds.is_some() && bounds.max != written.max) =>
                 {
                     let why = Some(why(written, bounds)).filter(|why| matches!(why, Why::MaxRaised { .. }));
-                    let write = Write { cluster, bounds, held: false };
+                    let write = Write { at, cluster, bounds, held: false };
                     self.write(&write, ceiling, why.unwrap_or(Why::ClusterLeaving));
                 }
                 Transition::Have { .. } | Transition::Leave(_) | Transition::Drop | Transition::Rest => {}
@@ -199,7 +206,7 @@ impl<'a> Writes<'a> {
         let mut raises = std::mem::take(&mut self.raises);
         raises.sort_unstable_by_key(|write| {
             let cluster = write.cluster;
-            (cluster.hpa.is_some(), Reverse(cluster.priority), Reverse(cluster.weight), cluster.name)
+            (cluster.hpa.is_some(), Reverse(cluster.priority), Reverse(cluster.weight), write.at)
         });
         for write in raises {
             let ceiling = ceiling(write.cluster);
@@ -217,7 +224,7 @@ impl<'a> Writes<'a> {
                 if from != Some(part.bounds) {
                     self.write(&part, ceiling, Why::MaxRaisedPartially { to: write.bounds.max });
                 }
-            } else if let Some(bounds) = from.and_then(|from| holding(&write, from, clusters, targets)) {
+            } else if let Some(bounds) = from.and_then(|from| holding(&write, from, targets.get(write.at)?.as_ref()?)) {
                 self.write(&Write { bounds, ..write }, ceiling, Why::MaxRaisedPartially { to: write.bounds.max });
             }
             self.later.push(write.step(Wait::Lowered, ceiling, why(from, write.bounds)));
@@ -227,11 +234,9 @@ impl<'a> Writes<'a> {
 
 /// The bounds that ask for replacement replicas and those of an assist within the written max, where the written min
 /// does not.
-fn holding(write: &Write<'_>, from: Bounds, clusters: &[&Cluster<'_>], targets: &Targets) -> Option<Bounds> {
-    let target = clusters.iter().zip(targets).find(|(cluster, _)| cluster.name == write.cluster.name);
-    let target = target.and_then(|(_, target)| *target);
-    let floor = target.filter(|target| target.memory.floor.is_some() || target.memory.assist.is_some());
-    let floor = floor.map_or(0, |target| floored(write.cluster, target).min);
+fn holding(write: &Write<'_>, from: Bounds, target: &Target) -> Option<Bounds> {
+    let asked = target.memory.floor.is_some() || target.memory.assist.is_some();
+    let floor = if asked { floored(write.cluster, *target).min } else { 0 };
     let min = floor.min(write.bounds.min).min(from.max);
     (min > from.min).then_some(Bounds { min, max: from.max })
 }

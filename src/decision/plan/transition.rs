@@ -7,6 +7,9 @@ use super::assignment::{Target, Targets};
 use super::{Bounds, Cluster, ClusterState, Hold, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 
+/// Divisor of the replicas that a cluster releases before its replacement runs, where there is no headroom for both.
+const PART: Replicas = 4;
+
 /// The change of a cluster for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transition {
@@ -74,6 +77,11 @@ pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
     cluster.may_run().min(kept.max(written.max).min(hpa.ceiling()))
 }
 
+/// Replicas that leaving clusters which ran `ran` release at a time, where there is no headroom for both.
+pub(super) fn part(ran: Replicas) -> Replicas {
+    ran.checked_div(PART).unwrap_or_default().max(1)
+}
+
 /// The target with its replacement replicas as min, and where replicas cannot be written with those of an assist, too.
 pub(super) fn floored(cluster: &Cluster<'_>, Target { bounds, memory, .. }: Target) -> Bounds {
     let asked = memory.assist.filter(|_| !cluster.reach.scale).map_or(0, |assist| assist.replicas);
@@ -112,7 +120,7 @@ struct Line<'a> {
     /// Weight of its cut: a size that does not change by itself, so that a cut is stable while replicas vary.
     weight: u64,
     max: Replicas,
-    /// Its running replicas, and its min.
+    /// Its running replicas, and its min; of a leaving cluster those that stay while it releases a part.
     gentle: Replicas,
     /// Its running or replacement replicas; 1 where there is already an entry.
     busy: Replicas,
@@ -148,15 +156,20 @@ fn fit(
             }
             Transition::Leave(Bounds { max, .. }) => {
                 let weight = (*max).into();
-                go.push(Line { at, name: cluster.name, weight, max: *max, gentle: 0, busy: 0, running: 0, due: 0 });
+                let gentle = max.saturating_sub(part(cluster.memory.lost.map_or(*max, |lost| lost.ran)));
+                go.push(Line { at, name: cluster.name, weight, max: *max, gentle, busy: 0, running: 0, due: 0 });
             }
             Transition::Drop | Transition::Rest => {}
         }
     }
     let sum = |lines: &[Line<'_>]| lines.iter().map(|line| u64::from(line.max)).sum::<u64>();
     let busy: u64 = stay.iter().map(|line| u64::from(line.busy)).sum();
-    let over = sum(&go).saturating_sub(budget.saturating_sub(busy));
-    cut(&mut go, over, |_| 0);
+    // Each releases a part of its own first: what all may release together is more than that.
+    let floors: [fn(&Line<'_>) -> Replicas; 2] = [|line| line.gentle, |_| 0];
+    for floor in floors {
+        let over = sum(&go).saturating_sub(budget.saturating_sub(busy));
+        cut(&mut go, over, floor);
+    }
     let room = budget.saturating_sub(sum(&go));
     let floors: [fn(&Line<'_>) -> Replicas; 4] =
         [|line| line.gentle, |line| line.busy, |line| line.running, |line| line.due];

@@ -2,7 +2,7 @@
 //! `RelatedObjects`.
 
 use super::scale_target::target;
-use super::{ConflictPolicy, Surroundings};
+use super::{ConflictPolicy, ValidationContext};
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::names::ADOPT;
 use crate::decision::path::Path;
@@ -12,7 +12,7 @@ use crate::decision::subject::{CronFederatedHPA, FederatedHPA};
 const RULE: &str = "conflict";
 
 /// Adds the conflicts of a FederatedHPA with others of its kind and with cron rules on the same workload.
-pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>, findings: &mut Findings) {
+pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>, findings: &mut Findings) {
     let Some(target) = hpa.spec.as_ref().and_then(|spec| target(&spec.scale_target_ref, &hpa.metadata.namespace))
     else {
         return;
@@ -41,7 +41,11 @@ pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>
 }
 
 /// Adds the conflict of a CronFederatedHPA with a FederatedHPA on the same workload.
-pub(super) fn of_cron_federated_hpa(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>, findings: &mut Findings) {
+pub(super) fn of_cron_federated_hpa(
+    cron: &CronFederatedHPA<'_>,
+    around: &ValidationContext<'_>,
+    findings: &mut Findings,
+) {
     let Some(target) = target(&cron.spec.scale_target_ref, &cron.metadata.namespace) else { return };
     for other in around.related_objects.federated_hpas_on(&target) {
         if !other.deleting {
@@ -57,7 +61,10 @@ pub(super) fn of_cron_federated_hpa(cron: &CronFederatedHPA<'_>, around: &Surrou
 }
 
 /// The other CronFederatedHPAs on the target of `cron`.
-pub(super) fn on_the_same_target(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Vec<KnownCronFederatedHPA> {
+pub(super) fn on_the_same_target(
+    cron: &CronFederatedHPA<'_>,
+    around: &ValidationContext<'_>,
+) -> Vec<KnownCronFederatedHPA> {
     let Some(target) = target(&cron.spec.scale_target_ref, &cron.metadata.namespace) else { return Vec::new() };
     let mut others = around.related_objects.cron_federated_hpas_on(&target);
     others.retain(|other| !other.deleting && other.name != cron.metadata.name);
@@ -68,7 +75,7 @@ fn warn(text: &str, findings: &mut Findings) {
     findings.warn(RULE, &Path::Root("spec").field("scaleTargetRef"), text);
 }
 
-fn report(text: &str, remedy: &str, around: &Surroundings<'_>, findings: &mut Findings) {
+fn report(text: &str, remedy: &str, around: &ValidationContext<'_>, findings: &mut Findings) {
     let spec = Path::Root("spec");
     let path = spec.field("scaleTargetRef");
     match around.settings.conflict_policy {

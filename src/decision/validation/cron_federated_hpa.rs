@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::runnable::message_room;
 use super::scale_target::{is_autoscaler, validate_autoscaler_kind};
 use super::schedules::{self, Timing};
-use super::{Subject, Surroundings, bounds, conflicts, metadata, scale_target, sizes};
+use super::{Subject, ValidationContext, bounds, conflicts, metadata, scale_target, sizes};
 use crate::decision::finding::{Cause, Findings, Violation};
 use crate::decision::path::Path;
 use crate::decision::subject::{CronFederatedHPA, Rule, TargetRef};
@@ -13,7 +13,7 @@ use crate::limits::{self, HISTORY, RULE_NAME as NAME};
 
 /// All findings of `cron`.
 #[must_use]
-pub fn validate(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
+pub fn validate(cron: &CronFederatedHPA<'_>, around: &ValidationContext<'_>) -> Findings {
     let (mut findings, timings) = validate_each(cron, around);
     let path = Path::Root("spec").field("rules");
     let rules = &cron.spec.rules;
@@ -24,7 +24,7 @@ pub fn validate(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Findi
 }
 
 /// The findings of `cron` without those on rules that run together, which only warn; and when its rules run.
-fn validate_each(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> (Findings, Vec<Option<Timing>>) {
+fn validate_each(cron: &CronFederatedHPA<'_>, around: &ValidationContext<'_>) -> (Findings, Vec<Option<Timing>>) {
     let mut findings = Findings::default();
     metadata::validate(&cron.metadata, &mut findings);
     let spec = Path::Root("spec");
@@ -39,7 +39,7 @@ fn validate_each(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> (Fin
 
 fn validate_rules(
     cron: &CronFederatedHPA<'_>,
-    around: &Surroundings<'_>,
+    around: &ValidationContext<'_>,
     path: &Path<'_>,
     findings: &mut Findings,
 ) -> Vec<Option<Timing>> {
@@ -117,10 +117,10 @@ fn validate_limits(rule: &Rule<'_>, path: &Path<'_>, findings: &mut Findings) {
 }
 
 impl Subject for CronFederatedHPA<'_> {
-    fn findings(&self, around: &Surroundings<'_>) -> Findings {
+    fn findings(&self, around: &ValidationContext<'_>) -> Findings {
         validate(self, around)
     }
-    fn violations(&self, around: &Surroundings<'_>) -> Vec<Violation> {
+    fn violations(&self, around: &ValidationContext<'_>) -> Vec<Violation> {
         validate_each(self, around).0.violations
     }
     fn same_spec(&self, stored: &Self) -> bool {

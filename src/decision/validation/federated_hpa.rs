@@ -1,6 +1,6 @@
 //! All rules of a FederatedHPA, in the order of its fields. Pure.
 
-use super::{Subject, Surroundings, assignment, behavior, conflicts, metadata, metrics, scale_target};
+use super::{Subject, ValidationContext, assignment, behavior, conflicts, metadata, metrics, scale_target};
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
 use crate::decision::finding::Findings;
 use crate::decision::hpa::metric::is_outer;
@@ -10,7 +10,7 @@ use crate::decision::subject::federated_hpa::FederatedHPASpec;
 
 /// All findings of `hpa`.
 #[must_use]
-pub fn validate(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
+pub fn validate(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>) -> Findings {
     let mut findings = Findings::default();
     metadata::validate(&hpa.metadata, &mut findings);
     let path = Path::Root("spec");
@@ -39,7 +39,12 @@ pub fn validate(hpa: &FederatedHPA<'_>, around: &Surroundings<'_>) -> Findings {
 }
 
 /// The members of the spec after the target.
-fn validate_spec(spec: &FederatedHPASpec<'_>, around: &Surroundings<'_>, path: &Path<'_>, findings: &mut Findings) {
+fn validate_spec(
+    spec: &FederatedHPASpec<'_>,
+    around: &ValidationContext<'_>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
     validate_bounds(spec, path, findings);
     metrics::validate(&spec.metrics, &path.field("metrics"), findings);
     if let Some(behavior) = &spec.behavior {
@@ -78,7 +83,7 @@ fn validate_bounds(spec: &FederatedHPASpec<'_>, path: &Path<'_>, findings: &mut 
 }
 
 impl Subject for FederatedHPA<'_> {
-    fn findings(&self, around: &Surroundings<'_>) -> Findings {
+    fn findings(&self, around: &ValidationContext<'_>) -> Findings {
         validate(self, around)
     }
     fn same_spec(&self, stored: &Self) -> bool {

@@ -78,7 +78,7 @@ impl Settings {
 
 /// Further input of the rules.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct ValidationContext<'a> {
     /// The other objects.
     pub related_objects: &'a dyn RelatedObjects,
     /// The time zone database.
@@ -92,9 +92,9 @@ pub struct Surroundings<'a> {
 /// A kind that can be validated.
 pub trait Subject: PartialEq {
     /// All findings of the object.
-    fn findings(&self, around: &Surroundings<'_>) -> Findings;
+    fn findings(&self, around: &ValidationContext<'_>) -> Findings;
     /// The violations among its findings; what could only warn is not searched.
-    fn violations(&self, around: &Surroundings<'_>) -> Vec<Violation> {
+    fn violations(&self, around: &ValidationContext<'_>) -> Vec<Violation> {
         self.findings(around).violations
     }
     /// Whether `self` and `stored` have the same spec: everything except metadata and status.

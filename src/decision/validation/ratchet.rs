@@ -3,13 +3,17 @@
 //! A violation that the stored object already has in the same form becomes a warning. List elements may move: a finding
 //! is recognized by its path without indexes, its value and its message.
 
-use super::{Subject, Surroundings};
+use super::{Subject, ValidationContext};
 use crate::decision::finding::{Findings, Violation, Warning};
 
 /// The findings of an update to `new`. The object that it replaces matters only where `new` has violations, so `stored`
 /// is asked for it only then; `None`: there is none, or it cannot be read.
 #[must_use]
-pub fn validate_update<S: Subject>(new: &S, stored: impl FnOnce() -> Option<S>, around: &Surroundings<'_>) -> Findings {
+pub fn validate_update<S: Subject>(
+    new: &S,
+    stored: impl FnOnce() -> Option<S>,
+    around: &ValidationContext<'_>,
+) -> Findings {
     let mut findings = new.findings(around);
     if findings.violations.is_empty() {
         return findings;

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::scale_target::{self, is_autoscaler, validate_autoscaler_kind};
 use super::schedules::Timing;
-use super::{Surroundings, bounds};
+use super::{ValidationContext, bounds};
 use crate::decision::cron::Schedule;
 use crate::decision::cron::ledger::{self, Action};
 use crate::decision::cron::room::{self, Weight};
@@ -63,7 +63,7 @@ pub struct RunnableTiming {
 
 /// Parses `cron` as far as possible.
 #[must_use]
-pub fn runnable(cron: &CronFederatedHPA<'_>, around: &Surroundings<'_>) -> Runnable {
+pub fn runnable(cron: &CronFederatedHPA<'_>, around: &ValidationContext<'_>) -> Runnable {
     let spec = Path::Root("spec");
     let target = &cron.spec.scale_target_ref;
     let mut findings = Findings::default();
@@ -94,7 +94,7 @@ pub fn message_room(cron: &CronFederatedHPA<'_>) -> Option<usize> {
 fn understand<'a>(
     rule: &'a Rule<'_>,
     target: &TargetRef<'_>,
-    around: &Surroundings<'_>,
+    around: &ValidationContext<'_>,
     path: &Path<'_>,
     names: &mut BTreeSet<&'a str>,
 ) -> RunnableRule {
@@ -182,7 +182,7 @@ mod tests {
 
     fn understood(kind: (&'static str, &'static str), rules: Vec<Rule<'static>>) -> Runnable {
         let settings = Settings::default();
-        let around = Surroundings {
+        let around = ValidationContext {
             related_objects: &NoRelatedObjects,
             zones: &OnlyUtc,
             settings: &settings,

@@ -1,6 +1,6 @@
 //! `scaleTargetRef`: the object to scale. Pure.
 
-use super::{Surroundings, names};
+use super::{ValidationContext, names};
 use crate::decision::api_version::ApiVersion;
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::kinds::{self, Unfit};
@@ -85,7 +85,7 @@ fn validate_kind(reference: &TargetRef<'_>, version: Option<ApiVersion<'_>>, pat
 /// Adds a violation when this installation cannot divide objects of the kind, where that is known.
 pub(super) fn validate_divisible(
     reference: &TargetRef<'_>,
-    around: &Surroundings<'_>,
+    around: &ValidationContext<'_>,
     path: &Path<'_>,
     findings: &mut Findings,
 ) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{Surroundings, sizes};
+use super::{ValidationContext, sizes};
 use crate::decision::cron::{Outlook, Prospect, Schedule, first_overlap_before, zone_name};
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
@@ -28,7 +28,7 @@ impl Timing {
     /// Reads schedule and zone of a rule and adds findings on them; `None` when either is invalid.
     pub(super) fn of(
         rule: &Rule<'_>,
-        around: &Surroundings<'_>,
+        around: &ValidationContext<'_>,
         path: &Path<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
@@ -102,7 +102,7 @@ struct Running<'a> {
 /// The clock of each zone, by its name.
 type Outlooks<'a> = BTreeMap<&'a str, Outlook<'a>>;
 
-fn outlooks<'a>(timings: impl Iterator<Item = &'a Timing>, around: &Surroundings<'_>) -> Outlooks<'a> {
+fn outlooks<'a>(timings: impl Iterator<Item = &'a Timing>, around: &ValidationContext<'_>) -> Outlooks<'a> {
     let mut outlooks = BTreeMap::new();
     for timing in timings {
         outlooks.entry(timing.zone_name()).or_insert_with(|| Outlook::new(&timing.zone, around.now));
@@ -131,7 +131,7 @@ fn running<'a>(rules: &'a [Rule<'_>], timings: &'a [Option<Timing>], outlooks: &
 pub(super) fn warn_of_clashes(
     rules: &[Rule<'_>],
     timings: &[Option<Timing>],
-    around: &Surroundings<'_>,
+    around: &ValidationContext<'_>,
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
@@ -154,7 +154,7 @@ pub(super) fn warn_of_meetings(
     rules: &[Rule<'_>],
     timings: &[Option<Timing>],
     others: &[KnownCronFederatedHPA],
-    around: &Surroundings<'_>,
+    around: &ValidationContext<'_>,
     path: &Path<'_>,
     findings: &mut Findings,
 ) {

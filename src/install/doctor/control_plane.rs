@@ -67,7 +67,7 @@ pub(super) async fn connection(context: &Context) -> Vec<Finding> {
 
 fn clocks(theirs: Option<Timestamp>, ours: Timestamp) -> Finding {
     let Some(theirs) = theirs else {
-        return Finding::new("clock", State::Skipped, "the API server does not tell its time", "");
+        return Finding::new("clock", State::Skipped, "the response of the API server has no time", "");
     };
     let (warn, fail) = CLOCKS;
     // The header has whole seconds.

@@ -81,7 +81,7 @@ pub(super) async fn frozen(context: &Context) -> Vec<Finding> {
         Ok(manifests) => manifests,
         Err(finding) => return vec![finding],
     };
-    let to_do = "members go on, nothing else is done until fhpa's definitions are back: the leader puts them back, unless it runs with \
+    let to_do = "members keep scaling, nothing else is done until fhpa's definitions are back: the leader puts them back, unless it runs with \
                  --manage-karmada=false; then run `fhpa install`";
     let mut found = Vec::new();
     for manifest in &manifests {

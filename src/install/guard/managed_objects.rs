@@ -80,7 +80,7 @@ impl ManagedObjects {
     }
 
     /// Changes the desired state of managed objects.
-    pub fn want(&self, wanted: Vec<Manifest>) {
+    pub fn set_desired(&self, wanted: Vec<Manifest>) {
         let mut inner = self.inner.lock();
         for wanted in wanted {
             let key = key(&wanted);

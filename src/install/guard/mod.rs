@@ -106,7 +106,7 @@ async fn follow(managed: &ManagedObjects, location: Option<watch::Receiver<Locat
     if let Some(mut location) = location {
         while location.changed().await.is_ok() {
             if let Ok(registration) = manifests::registration(&location.borrow_and_update(), definitions_guarded) {
-                managed.want(registration);
+                managed.set_desired(registration);
             }
         }
     }

@@ -61,7 +61,7 @@ struct Known {
 /// Finding of a reconcile.
 enum Found {
     /// The object is in its desired state.
-    Stands,
+    InSync,
     /// It differs in these fields.
     Differs(Vec<String>),
     /// It differs, and must not be written: the reason and a sentence.
@@ -102,8 +102,8 @@ impl Worker for GuardWorker {
             self.reviews(leader, key, live);
         }
         match self.find(&guarded, live) {
-            Found::Stands => {
-                self.stands(key, &guarded);
+            Found::InSync => {
+                self.record_in_sync(key, &guarded);
                 Ok(Ended::default())
             }
             Found::Foreign(reason, sentence) => {
@@ -135,7 +135,7 @@ impl GuardWorker {
     }
 
     /// The object is in its desired state. Reports the CAs of the registration when all its parts have the same ones.
-    fn stands(&self, key: &Key, guarded: &Guarded) {
+    fn record_in_sync(&self, key: &Key, guarded: &Guarded) {
         self.dependencies.metrics.in_sync(&name(key), true);
         self.known.lock().entry(key.clone()).or_default().reported = None;
         if guarded.wanted.part != Part::Webhook {
@@ -173,14 +173,14 @@ impl GuardWorker {
             _ => return,
         };
         warn!(object = %name(key), reason, "{note}");
-        self.tell(leader, key, live, severity, reason, note);
+        self.record_event(leader, key, live, severity, reason, note);
     }
 
     fn find(&self, guarded: &Guarded, live: Option<&Value>) -> Found {
         let part = guarded.wanted.part;
         let wanted = match wanted(&guarded.wanted, live) {
             Ok(Some(wanted)) => wanted,
-            Ok(None) => return Found::Stands,
+            Ok(None) => return Found::InSync,
             Err(failure) => return Found::Foreign("UnsupportedStorageVersion", failure.message),
         };
         let Some(live) = live else {
@@ -196,7 +196,7 @@ impl GuardWorker {
         let places = differences(&wanted, live);
         let karmadas = matches!(part, Part::Definition | Part::SetAside(_));
         match &*places {
-            [] => Found::Stands,
+            [] => Found::InSync,
             _ if karmadas && !self.dependencies.manage_karmada => {
                 let sentence = format!(
                     "it differs from what fhpa needs ({}), and is not corrected (--manage-karmada=false): run `fhpa install`",
@@ -237,15 +237,15 @@ impl GuardWorker {
                 self.dependencies.metrics.drift_corrected(&name(key));
                 self.dependencies.metrics.drift_conflict(&name(key), false);
                 self.known.lock().entry(key.clone()).or_default().backoff = backoff.acted(now);
-                self.stands(key, guarded);
+                self.record_in_sync(key, guarded);
                 let note = format!("{} had changed it ({}); corrected", other(live), places.join(", "));
                 info!(object = %name(key), "{note}");
-                self.tell(leader, key, live, Severity::Normal, "DriftCorrected", note);
+                self.record_event(leader, key, live, Severity::Normal, "DriftCorrected", note);
                 Ok(Ended::default())
             }
             // The watch was behind, or the API server stores it in another form.
             Ok(Outcome::Unchanged | Outcome::Absent | Outcome::Left(_) | Outcome::Taken(_) | Outcome::Unserved) => {
-                self.stands(key, guarded);
+                self.record_in_sync(key, guarded);
                 Ok(Ended::default())
             }
             Err(failure) => Ok(self.failed(leader, key, live, &failure, failures)),
@@ -271,11 +271,11 @@ impl GuardWorker {
         let before = self.known.lock().entry(key.clone()).or_default().reported.replace(reason);
         if before != Some(reason) {
             warn!(object = %name(key), reason, "{sentence}");
-            self.tell(leader, key, live, Severity::Warning, reason, sentence);
+            self.record_event(leader, key, live, Severity::Warning, reason, sentence);
         }
     }
 
-    fn tell(
+    fn record_event(
         &self,
         leader: &Leader,
         key: &Key,

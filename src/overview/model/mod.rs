@@ -139,7 +139,7 @@ pub struct ClusterCounts {
     pub limited: i32,
     /// Clusters of which nothing is known.
     pub unknown: i32,
-    /// Clusters that are to have no replicas.
+    /// Clusters that are scaled to zero.
     pub scaled_to_zero: i32,
 }
 

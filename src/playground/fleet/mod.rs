@@ -5,6 +5,7 @@ mod rounds;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::FutureExt as _;
 use jiff::SignedDuration;
@@ -112,6 +113,8 @@ pub struct Fleet {
     load: Arc<Load>,
     /// State that each controller observed when it last had nothing to do.
     rests: Mutex<BTreeMap<String, (Vec<u64>, Pass)>>,
+    /// Whether Karmada's controllers are stopped.
+    halted: AtomicBool,
 }
 
 fn server(plan: &Plan, number: u64) -> ApiServer {
@@ -131,11 +134,11 @@ impl Fleet {
     pub async fn build(plan: Plan) -> Result<Self, Fault> {
         let control = server(&plan, 0);
         for definition in karmada::definitions().map_err(|error| Fault::Definition(error.to_string()))? {
-            control.create(&definition).await?;
+            control.create(definition).await?;
         }
-        control.admit_by(&karmada::customizations::webhook());
+        control.admit_by("resourceinterpretercustomizations", &karmada::customizations::webhook());
         if plan.karmada.quota {
-            control.admit_by(&karmada::quota::webhook());
+            control.admit_by("resourcebindings", &karmada::quota::webhook());
         }
         for space in ["karmada-system", "karmada-cluster"] {
             control.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})).await?;
@@ -165,7 +168,7 @@ impl Fleet {
         route(&control, &places);
         let karmada = Karmada::new(Objects::inside(&control), plan.clock.clone(), plan.karmada, &members);
         karmada.join("playground").await?;
-        Ok(Self { plan, control, karmada, places, load, rests: Mutex::default() })
+        Ok(Self { plan, control, karmada, places, load, rests: Mutex::default(), halted: AtomicBool::new(false) })
     }
 
     /// The control plane's API server.
@@ -262,6 +265,14 @@ impl Fleet {
         self.karmada.restart();
         self.rests.lock().clear();
         self.wake();
+    }
+
+    /// Stops Karmada's controllers, or starts them again. The API servers and the members go on.
+    pub fn halt_karmada(&self, halted: bool) {
+        self.halted.store(halted, Ordering::SeqCst);
+        if !halted {
+            self.restart_karmada();
+        }
     }
 
     /// Changes the Kubernetes version of a member.

@@ -1,5 +1,7 @@
 //! Runs a fleet: rounds of all controllers, in virtual or real time. Client required.
 
+use std::sync::atomic::Ordering;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Fault, Fleet, MOST_ROUNDS, RunningMember};
@@ -24,7 +26,8 @@ impl Fleet {
         let now = self.plan.clock.now();
         let all: Vec<u64> =
             std::iter::once(self.control.store().moved()).chain(self.places.values().flat_map(look)).collect();
-        let resting = self.resting(CONTROL, &all, now);
+        let halted = self.halted.load(Ordering::SeqCst);
+        let resting = if halted { Some(Pass::default()) } else { self.resting(CONTROL, &all, now) };
         let mut central = match resting {
             Some(pass) => pass,
             None => self.karmada.propagate().await?,

@@ -1,6 +1,7 @@
 //! Bindings -> Works, one for each cluster. Client required for the pass only.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -36,8 +37,8 @@ impl Karmada {
     /// goes by itself is not missed before that.
     pub(super) async fn bind(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
-        let bindings = self.objects.list(&self.kinds.binding, "").await?;
-        let there: BTreeSet<String> = bindings.iter().map(key).collect();
+        let bindings = self.objects.all(&self.kinds.binding, "").await?;
+        let there: BTreeSet<String> = bindings.iter().map(|binding| key(binding)).collect();
         self.remember(|memory| memory.bindings.keep(&there));
         let mut turns: Vec<&Value> = Vec::new();
         for binding in &bindings {
@@ -50,11 +51,14 @@ impl Karmada {
         if turns.is_empty() {
             return Ok(pass);
         }
-        let works = self.objects.list(&self.kinds.work, "").await?;
+        let works = self.objects.all(&self.kinds.work, "").await?;
         for binding in turns {
             let id = json::label(binding, BINDING_ID);
-            let own: Vec<&Value> =
-                works.iter().filter(|work| !id.is_empty() && json::label(work, BINDING_ID) == id).collect();
+            let own: Vec<&Value> = works
+                .iter()
+                .filter(|work| !id.is_empty() && json::label(work, BINDING_ID) == id)
+                .map(AsRef::as_ref)
+                .collect();
             if deleting(binding) {
                 pass.join(self.release(binding, &own).await?);
                 continue;
@@ -99,13 +103,13 @@ impl Karmada {
         }
         let of = |field: &str| text(binding, &format!("/spec/resource/{field}"));
         let Some(kind) = self.objects.kind(of("apiVersion"), of("kind")).await? else { return Ok(Bound::Partly) };
-        let Some(template) = self.objects.get(&kind, of("namespace"), of("name")).await? else {
+        let Some(template) = self.objects.one(&kind, of("namespace"), of("name")).await? else {
             return Ok(Bound::Wholly);
         };
         let mut bound = Bound::Wholly;
         for target in targets {
             let wanted = new_work(binding, &template, target);
-            let before = self.objects.get(&self.kinds.work, namespace(&wanted), name(&wanted)).await?;
+            let before = self.objects.one(&self.kinds.work, namespace(&wanted), name(&wanted)).await?;
             if !self.write(before, wanted, pass).await? {
                 bound = Bound::Partly;
             }
@@ -114,7 +118,7 @@ impl Karmada {
     }
 
     /// Writes the Work; returns whether it is stored as wanted. A Work that is being deleted cannot be written.
-    async fn write(&self, before: Option<Value>, wanted: Value, pass: &mut Pass) -> Result<bool, kube::Error> {
+    async fn write(&self, before: Option<Arc<Value>>, wanted: Value, pass: &mut Pass) -> Result<bool, kube::Error> {
         let Some(before) = before else {
             pass.wrote();
             return Ok(self.objects.create(&self.kinds.work, &wanted).await?.done().is_some());
@@ -122,7 +126,7 @@ impl Karmada {
         if deleting(&before) {
             return Ok(false);
         }
-        let mut after = before.clone();
+        let mut after = Value::clone(&before);
         json::set(&mut after, &["spec"], wanted.get("spec").cloned().unwrap_or_default());
         for (field, key, value) in marks(&wanted) {
             json::set(&mut after, &["metadata", field, key], value.clone());

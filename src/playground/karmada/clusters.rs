@@ -122,7 +122,7 @@ impl Karmada {
     /// A deleted Cluster is removed when its Works are gone.
     async fn leave(&self, cluster: &Value) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
-        let works = self.objects.list(&self.kinds.work, &execution_space(name(cluster))).await?;
+        let works = self.objects.all(&self.kinds.work, &execution_space(name(cluster))).await?;
         if works.is_empty() {
             let released = json!({"metadata": {"finalizers": null}});
             pass.count(&self.objects.merge(&self.kinds.cluster, cluster, "", &released).await?);
@@ -174,15 +174,15 @@ impl Karmada {
 
     async fn summarize(&self, member: &Member, status: &mut Value) -> Result<(), kube::Error> {
         let kinds = member::Kinds::default();
-        let nodes = member.objects().list(&kinds.node, "").await?;
-        let pods = member.objects().list(&kinds.pod, "").await?;
+        let nodes = member.objects().all(&kinds.node, "").await?;
+        let pods = member.objects().all(&kinds.pod, "").await?;
         let live = nodes.iter().filter(|node| nodes::ready(node));
         let ready = live.clone().count();
         let allocatable = live.fold(Room::default(), |sum, node| {
             sum.with(Room::of(node.pointer("/status/allocatable").unwrap_or(&Value::Null)))
         });
         let requests = |pod: &&Value| Room::requested(pod.pointer("/spec").unwrap_or(&Value::Null));
-        let live = pods.iter().filter(|pod| !pod::ended(pod));
+        let live = pods.iter().map(AsRef::as_ref).filter(|pod| !pod::ended(pod));
         let (bound, waiting): (Vec<&Value>, Vec<&Value>) =
             live.partition(|pod| !text(pod, "/spec/nodeName").is_empty());
         let sum = |pods: &[&Value]| pods.iter().map(requests).fold(Room::default(), Room::with);

@@ -29,7 +29,7 @@ const OPERATIONS: [(&str, &str); 6] = [
 #[must_use]
 pub fn webhook() -> Plugin {
     Arc::new(|server: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
-        if request.resource.resource != "resourceinterpretercustomizations" || !request.subresource.is_empty() {
+        if !request.subresource.is_empty() {
             return Ok(());
         }
         let page = server.store().list(BUCKET, &Query::default());

@@ -18,8 +18,8 @@ impl Karmada {
     /// Creates and updates the bindings of all templates that a policy selects.
     pub(super) async fn detect(&self) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
-        let mut policies = self.objects.list(&self.kinds.policy, "").await?;
-        policies.extend(self.objects.list(&self.kinds.cluster_policy, "").await?);
+        let mut policies = self.objects.all(&self.kinds.policy, "").await?;
+        policies.extend(self.objects.all(&self.kinds.cluster_policy, "").await?);
         policies.retain(|policy| !deleting(policy));
         let mut wanted: Vec<(String, String)> = policies
             .iter()
@@ -32,7 +32,7 @@ impl Karmada {
             let Some(kind) = self.objects.kind(&api_version, &kind).await?.filter(|kind| kind.namespaced) else {
                 continue;
             };
-            for template in self.objects.list(&kind, "").await? {
+            for template in self.objects.all(&kind, "").await? {
                 let best = policies.iter().filter_map(|policy| Some((rank(policy, &template)?, policy)));
                 let Some((_, policy)) = best.max_by(|(a, _), (b, _)| a.cmp(b)) else { continue };
                 if !deleting(&template) {
@@ -57,13 +57,13 @@ impl Karmada {
             return Ok(pass);
         }
         let own = binding(text(template, "/kind"), name(template));
-        let before = self.objects.get(&self.kinds.binding, namespace(template), &own).await?;
+        let before = self.objects.one(&self.kinds.binding, namespace(template), &own).await?;
         let Some(before) = before else {
             let made = without_zeros(&new_binding(template, policy, &own));
             pass.count(&self.objects.create(&self.kinds.binding, &made).await?);
             return Ok(pass);
         };
-        let mut after = before.clone();
+        let mut after = Value::clone(&before);
         json::set(&mut after, &["metadata", "labels"], merged(&before, "/metadata/labels", &labels));
         json::set(&mut after, &["metadata", "annotations"], merged(&before, "/metadata/annotations", &annotations));
         for (field, value) in spec(template, policy) {

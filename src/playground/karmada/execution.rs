@@ -26,7 +26,7 @@ impl Karmada {
         for cluster in self.clusters().await? {
             let Some(member) = self.members.get(name(&cluster)) else { continue };
             let reach = reach(&cluster, member);
-            for work in self.objects.list(&self.kinds.work, &execution_space(name(&cluster))).await? {
+            for work in self.objects.all(&self.kinds.work, &execution_space(name(&cluster))).await? {
                 let key = format!("{}/{}", namespace(&work), name(&work));
                 there.insert(key.clone());
                 let generation = int(&work, "/metadata/generation").unwrap_or(1);
@@ -54,8 +54,8 @@ impl Karmada {
                 else {
                     continue;
                 };
-                let there = member.objects().get(&kind, namespace(manifest), name(manifest)).await?;
-                if let Some(there) = there.filter(managed) {
+                let there = member.objects().one(&kind, namespace(manifest), name(manifest)).await?;
+                if let Some(there) = there.filter(|there| managed(there)) {
                     pass.count(&member.objects().delete(&kind, &there).await?);
                 }
             }
@@ -151,7 +151,7 @@ async fn prepare(member: &Member, manifest: &Value, interpreter: &Interpreter) -
     let Some(kind) = member.objects().kind(api_version, kind).await? else {
         return Ok(Prepared::Never(format!("no matches for kind \"{kind}\" in version \"{api_version}\"")));
     };
-    let Some(observed) = member.objects().get(&kind, namespace(manifest), name(manifest)).await? else {
+    let Some(observed) = member.objects().one(&kind, namespace(manifest), name(manifest)).await? else {
         return Ok(Prepared::Missing(kind));
     };
     if deleting(&observed) {
@@ -242,7 +242,7 @@ fn merged(manifest: &Value, observed: &Value) -> Value {
 
 async fn ensure_namespace(member: &Member, name: &str) -> Result<(), kube::Error> {
     let kind = Kind::regular("v1", "Namespace", false);
-    if !name.is_empty() && member.objects().get(&kind, "", name).await?.is_none() {
+    if !name.is_empty() && member.objects().one(&kind, "", name).await?.is_none() {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         member.objects().create(&kind, &namespace).await?;
     }

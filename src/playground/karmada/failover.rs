@@ -23,12 +23,12 @@ impl Karmada {
     /// Evicts workloads from the clusters where they are unhealthy for longer than their policy tolerates.
     pub(super) async fn fail_over(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
-        let bindings = self.objects.list(&self.kinds.binding, "").await?;
+        let bindings = self.objects.all(&self.kinds.binding, "").await?;
         let mut known = BTreeSet::new();
         for binding in bindings.iter().filter(|binding| watched(binding)) {
             let application = binding.pointer("/spec/failover/application").unwrap_or(&Value::Null);
             let toleration = int(application, "/decisionConditions/tolerationSeconds").unwrap_or(TOLERATION);
-            let mut after_all = binding.clone();
+            let mut after_all = Value::clone(binding);
             for cluster in unhealthy(binding) {
                 let key = (format!("{}/{}", namespace(binding), name(binding)), cluster.to_owned());
                 known.insert(key.clone());
@@ -40,7 +40,7 @@ impl Karmada {
                     pass.look_at(after(end, SignedDuration::from_millis(1)));
                 }
             }
-            if after_all != *binding {
+            if after_all != **binding {
                 pass.count(&self.objects.replace(&self.kinds.binding, &without_zeros(&after_all)).await?);
             }
         }

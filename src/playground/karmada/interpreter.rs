@@ -6,6 +6,8 @@
 //! observedObj.status`), and for retention whether they depend on the retain-replicas label. That covers the scripts
 //! that fhpa installs.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::playground::json::{annotation, count, int, items, label, set, text};
@@ -88,17 +90,17 @@ fn dotted(text: &str) -> Option<Vec<String>> {
 
 /// The customizations of a control plane.
 #[derive(Debug, Default)]
-pub struct Interpreter(Vec<Value>);
+pub struct Interpreter(Vec<Arc<Value>>);
 
 impl Interpreter {
     /// With these ResourceInterpreterCustomizations.
     #[must_use]
-    pub const fn new(customizations: Vec<Value>) -> Self {
+    pub const fn new(customizations: Vec<Arc<Value>>) -> Self {
         Self(customizations)
     }
 
     fn copies(&self, object: &Value, operation: &str) -> Option<Copies> {
-        let about = |custom: &&Value| {
+        let about = |custom: &&Arc<Value>| {
             text(custom, "/spec/target/apiVersion") == text(object, "/apiVersion")
                 && text(custom, "/spec/target/kind") == text(object, "/kind")
         };
@@ -247,6 +249,8 @@ pub fn requirements(template: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::{Copies, Interpreter, RETAIN_REPLICAS};
@@ -277,7 +281,7 @@ mod tests {
         );
         let custom = json!({"spec": {"target": {"apiVersion": "apps/v1", "kind": "StatefulSet"},
             "customizations": {"retention": {"luaScript": script}}}});
-        let custom = Interpreter::new(vec![custom]);
+        let custom = Interpreter::new(vec![Arc::new(custom)]);
         assert_eq!(kept(&custom, "StatefulSet", true), 5);
         assert_eq!(kept(&custom, "StatefulSet", false), 2);
     }
@@ -290,7 +294,7 @@ mod tests {
         let script = "function ReflectStatus(observedObj)\n  return observedObj.status\nend";
         let custom = json!({"spec": {"target": {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"},
             "customizations": {"statusReflection": {"luaScript": script}}}});
-        assert_eq!(Interpreter::new(vec![custom]).reflect(&hpa), hpa["status"]);
+        assert_eq!(Interpreter::new(vec![Arc::new(custom)]).reflect(&hpa), hpa["status"]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub mod scheduler;
 pub mod taints;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
@@ -48,12 +48,17 @@ const DEFINITIONS: &[&str] = &[
     include_str!("crds/federatedresourcequotas.yaml"),
 ];
 
-/// CustomResourceDefinitions of Karmada's kinds, ready to be created.
+/// CustomResourceDefinitions of Karmada's kinds, ready to be created. Read once.
 ///
 /// # Errors
 /// When one of the files is not YAML.
-pub fn definitions() -> Result<Vec<Value>, serde_saphyr::Error> {
-    DEFINITIONS.iter().map(|text| serde_saphyr::from_str(text)).collect()
+pub fn definitions() -> Result<&'static [Value], serde_saphyr::Error> {
+    static READ: OnceLock<Vec<Value>> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read);
+    }
+    let read: Vec<Value> = DEFINITIONS.iter().map(|text| serde_saphyr::from_str(text)).collect::<Result<_, _>>()?;
+    Ok(READ.get_or_init(|| read))
 }
 
 /// Durations in Karmada.
@@ -215,11 +220,11 @@ impl Karmada {
     }
 
     async fn interpreter(&self) -> Result<Interpreter, kube::Error> {
-        Ok(Interpreter::new(self.objects.list(&self.kinds.customization, "").await?))
+        Ok(Interpreter::new(self.objects.all(&self.kinds.customization, "").await?))
     }
 
-    async fn clusters(&self) -> Result<Vec<Value>, kube::Error> {
-        self.objects.list(&self.kinds.cluster, "").await
+    async fn clusters(&self) -> Result<Vec<Arc<Value>>, kube::Error> {
+        self.objects.all(&self.kinds.cluster, "").await
     }
 
     fn remember<T>(&self, work: impl FnOnce(&mut Memory) -> T) -> T {

@@ -23,7 +23,7 @@ type Usage = BTreeMap<String, i64>;
 #[must_use]
 pub fn webhook() -> Plugin {
     Arc::new(|server: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
-        if request.resource.resource != "resourcebindings" || !request.subresource.is_empty() {
+        if !request.subresource.is_empty() {
             return Ok(());
         }
         let (before, after) = (request.old_object.as_ref().map(usage).unwrap_or_default(), usage(object));

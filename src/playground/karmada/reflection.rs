@@ -1,6 +1,7 @@
 //! Status of the members' objects -> Works -> bindings -> templates. Client required.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -26,14 +27,14 @@ impl Karmada {
         let mut pass = Pass::default();
         for cluster in self.clusters().await?.iter().filter(|cluster| ready(cluster)) {
             let Some(member) = self.members.get(name(cluster)).filter(|member| !member.failed()) else { continue };
-            for work in self.objects.list(&self.kinds.work, &execution_space(name(cluster))).await? {
+            for work in self.objects.all(&self.kinds.work, &execution_space(name(cluster))).await? {
                 if !deleting(&work) {
                     pass.join(self.reflect_work(member, &work, interpreter).await?);
                 }
             }
         }
-        let works = self.objects.list(&self.kinds.work, "").await?;
-        for binding in self.objects.list(&self.kinds.binding, "").await? {
+        let works = self.objects.all(&self.kinds.work, "").await?;
+        for binding in self.objects.all(&self.kinds.binding, "").await? {
             if !deleting(&binding) {
                 let aggregated = aggregate(&binding, &works);
                 pass.join(self.reflect_binding(&binding, &aggregated, now).await?);
@@ -54,7 +55,7 @@ impl Karmada {
         for (ordinal, manifest) in items(work, "/spec/workload/manifests").iter().enumerate() {
             let kind = member.objects().kind(text(manifest, "/apiVersion"), text(manifest, "/kind")).await?;
             let Some(kind) = kind else { continue };
-            if let Some(object) = member.objects().get(&kind, namespace(manifest), name(manifest)).await? {
+            if let Some(object) = member.objects().one(&kind, namespace(manifest), name(manifest)).await? {
                 let mut entry =
                     json!({"identifier": identifier(&kind, &object, ordinal), "health": interpreter.health(&object)});
                 let status = interpreter.reflect(&object);
@@ -112,7 +113,7 @@ impl Karmada {
             return Ok(pass);
         }
         let Some(kind) = self.objects.kind(of("apiVersion"), of("kind")).await? else { return Ok(pass) };
-        let Some(template) = self.objects.get(&kind, of("namespace"), of("name")).await? else { return Ok(pass) };
+        let Some(template) = self.objects.one(&kind, of("namespace"), of("name")).await? else { return Ok(pass) };
         if let Some(status) = interpreter.aggregate(&template, aggregated) {
             pass.writes += usize::from(self.objects.set_status(&kind, &template, &status).await?);
         }
@@ -127,7 +128,7 @@ fn identifier(kind: &Kind, object: &Value, ordinal: usize) -> Value {
 }
 
 /// The statuses of a binding's clusters, ordered by name.
-fn aggregate(binding: &Value, works: &[Value]) -> Vec<Value> {
+fn aggregate(binding: &Value, works: &[Arc<Value>]) -> Vec<Value> {
     let id = json::label(binding, BINDING_ID);
     let own = works.iter().filter(|work| !id.is_empty() && json::label(work, BINDING_ID) == id && !deleting(work));
     let mut entries: Vec<Value> = own

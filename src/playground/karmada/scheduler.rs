@@ -1,6 +1,8 @@
 //! Bindings and clusters -> `spec.clusters`, as karmada-scheduler decides. Client required for the pass only.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -38,7 +40,7 @@ impl Karmada {
     pub(super) async fn schedule(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let clusters = self.clusters().await?;
-        for binding in self.objects.list(&self.kinds.binding, "").await? {
+        for binding in self.objects.all(&self.kinds.binding, "").await? {
             let ours = matches!(text(&binding, "/spec/schedulerName"), "" | "default-scheduler");
             if ours && !truth(&binding, "/spec/suspension/scheduling") && !deleting(&binding) {
                 pass.join(self.schedule_one(&binding, &clusters, now).await?);
@@ -47,7 +49,12 @@ impl Karmada {
         Ok(pass)
     }
 
-    async fn schedule_one(&self, binding: &Value, clusters: &[Value], now: Timestamp) -> Result<Pass, kube::Error> {
+    async fn schedule_one(
+        &self,
+        binding: &Value,
+        clusters: &[Arc<Value>],
+        now: Timestamp,
+    ) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         if !needed(binding, clusters) {
             return self.observe(binding, None, now).await;
@@ -133,15 +140,16 @@ fn with(binding: &Value, new: Value) -> Value {
 /// Whether the scheduler acts on the binding: the placement changed, the replicas do not match, a rescheduling was
 /// requested, a target is being deleted, or it is of a kind that is always scheduled again.
 #[must_use]
-pub fn needed(binding: &Value, clusters: &[Value]) -> bool {
+pub fn needed<C: Borrow<Value>>(binding: &Value, clusters: &[C]) -> bool {
     let placement = binding.pointer("/spec/placement").unwrap_or(&Value::Null);
     let applied = serde_json::from_str(annotation(binding, APPLIED_PLACEMENT)).unwrap_or(Value::Null);
     if applied != *placement || rescheduled(binding) {
         return true;
     }
     let targets = items(binding, "/spec/clusters");
-    let gone =
-        |target: &Value| clusters.iter().all(|cluster| name(cluster) != text(target, "/name") || deleting(cluster));
+    let gone = |target: &Value| {
+        clusters.iter().map(Borrow::borrow).all(|cluster| name(cluster) != text(target, "/name") || deleting(cluster))
+    };
     let Some(wanted) = count(binding, "/spec/replicas") else { return true };
     if policy(placement) == Policy::Duplicated || targets.iter().any(gone) {
         return true;
@@ -158,11 +166,12 @@ fn rescheduled(binding: &Value) -> bool {
 ///
 /// # Errors
 /// When no cluster is selected, or the selected ones have too little capacity.
-pub fn decide(binding: &Value, clusters: &[Value]) -> Result<Scheduled, Unschedulable> {
+pub fn decide<C: Borrow<Value>>(binding: &Value, clusters: &[C]) -> Result<Scheduled, Unschedulable> {
     let mut last =
         Unschedulable("NoClusterFit", format!("0/{} clusters are available: no cluster exists.", clusters.len()));
     for (affinity_name, affinity) in affinities(binding.pointer("/spec/placement").unwrap_or(&Value::Null)) {
-        let fitting: Vec<&Value> = clusters.iter().filter(|cluster| fits(binding, affinity, cluster)).collect();
+        let fitting: Vec<&Value> =
+            clusters.iter().map(Borrow::borrow).filter(|cluster| fits(binding, affinity, cluster)).collect();
         let divided = if fitting.is_empty() {
             let message =
                 format!("0/{} clusters are available: {0} cluster(s) did not fit the placement.", clusters.len());
@@ -306,7 +315,7 @@ mod tests {
 
     #[test]
     fn no_cluster_is_a_reason() {
-        let why = decide(&binding(1, &json!([])), &[]).unwrap_err();
+        let why = decide::<Value>(&binding(1, &json!([])), &[]).unwrap_err();
         assert_eq!(why.0, "NoClusterFit");
     }
 }

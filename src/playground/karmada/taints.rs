@@ -25,18 +25,18 @@ impl Karmada {
                 );
             }
         }
-        for binding in self.objects.list(&self.kinds.binding, "").await? {
+        for binding in self.objects.all(&self.kinds.binding, "").await? {
             if deleting(&binding) {
                 continue;
             }
-            let mut after = binding.clone();
+            let mut after = Value::clone(&binding);
             for cluster in clusters.iter().filter(|_| self.timing.failover) {
                 leave_cluster(&mut after, cluster, now, &mut pass);
             }
-            if after == binding {
+            if after == *binding {
                 eviction::end(&mut after, self.timing.eviction_timeout, now, &mut pass);
             }
-            if after != binding {
+            if after != *binding {
                 pass.count(&self.objects.replace(&self.kinds.binding, &without_zeros(&after)).await?);
             }
         }

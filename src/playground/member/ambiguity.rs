@@ -1,6 +1,7 @@
 //! HPAs that select the same pods: as in kube-controller-manager, none of them scales. No I/O.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -9,9 +10,9 @@ use crate::decision::hpa::decide::{Condition, Decision};
 use crate::playground::json::{deleting, members, name, namespace, text};
 
 /// The decision of the HPA `object` of `target` when others of `all` select the same pods; `None` when none does.
-pub(super) fn ambiguous(seen: &MemberView, all: &[Value], object: &Value, target: &Value) -> Option<Decision> {
+pub(super) fn ambiguous(seen: &MemberView, all: &[Arc<Value>], object: &Value, target: &Value) -> Option<Decision> {
     let own = pods(seen, target);
-    let selects = |other: &&Value| {
+    let selects = |other: &&Arc<Value>| {
         let same = namespace(other) == namespace(object) && !deleting(other);
         same && seen.target_of(other).is_some_and(|other| !pods(seen, other).is_disjoint(&own))
     };

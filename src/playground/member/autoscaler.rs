@@ -53,7 +53,7 @@ impl Member {
     pub(super) async fn autoscale(&self, seen: &MemberView, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let autoscalers = self.autoscalers().await?;
-        let keys: Vec<String> = autoscalers.iter().map(key).collect();
+        let keys: Vec<String> = autoscalers.iter().map(|object| key(object)).collect();
         self.with_memory(|memory| memory.retain(|key, _| keys.contains(key)));
         for object in autoscalers.iter().filter(|object| !deleting(object)) {
             let mut memory = self.recall(object);
@@ -74,12 +74,12 @@ impl Member {
     }
 
     /// The HPAs in the newer API, regardless of the API that is served.
-    async fn autoscalers(&self) -> Result<Vec<Value>, kube::Error> {
+    async fn autoscalers(&self) -> Result<Vec<Arc<Value>>, kube::Error> {
         if !self.is_older() {
-            return self.objects.list(&self.kinds.autoscaler, "").await;
+            return self.objects.all(&self.kinds.autoscaler, "").await;
         }
-        let mut found = self.objects.list(&self.kinds.older_autoscaler, "").await?;
-        found.iter_mut().for_each(conversion::newer_autoscaler);
+        let mut found = self.objects.all(&self.kinds.older_autoscaler, "").await?;
+        found.iter_mut().map(Arc::make_mut).for_each(conversion::newer_autoscaler);
         Ok(found)
     }
 
@@ -117,7 +117,7 @@ impl Member {
     async fn reconcile_hpa(
         &self,
         seen: &MemberView,
-        (object, all): (&Value, &[Value]),
+        (object, all): (&Value, &[Arc<Value>]),
         history: &mut History,
         now: Timestamp,
     ) -> Result<Pass, kube::Error> {

@@ -130,7 +130,7 @@ impl Member {
                 )
             }
             ["custom.metrics.k8s.io", "v1beta2", "namespaces", space, "pods", "*", _] => {
-                let pods = self.objects.list(&self.kinds.pod, space).await.map_err(|_| gone())?;
+                let pods = self.objects.all(&self.kinds.pod, space).await.map_err(|_| gone())?;
                 let values = pods.iter().filter(|pod| pod::ready(pod));
                 let share = |pod: &Value| self.load.share(space, pod::owner(pod).map_or("", |(_, owner)| owner));
                 Ok(self.values(values.map(|pod| (name(pod).to_owned(), share(pod)))))
@@ -148,8 +148,8 @@ impl Member {
 
     /// The part of a workload's load that waits for this cluster.
     async fn load_here(&self, space: &str, workload: &str) -> Result<i64, kube::Error> {
-        let pods = self.objects.list(&self.kinds.pod, space).await?;
-        let own = |pod: &&Value| pod::ready(pod) && pod::owner(pod).is_some_and(|(_, owner)| owner == workload);
+        let pods = self.objects.all(&self.kinds.pod, space).await?;
+        let own = |pod: &&Arc<Value>| pod::ready(pod) && pod::owner(pod).is_some_and(|(_, owner)| owner == workload);
         Ok(self.load.waiting(space, workload, pods.iter().filter(own).count()))
     }
 
@@ -164,7 +164,7 @@ impl Member {
 
     /// `PodMetrics` of the pods that run.
     async fn usages(&self, space: &str) -> Result<Vec<Value>, kube::Error> {
-        let pods = self.objects.list(&self.kinds.pod, space).await?;
+        let pods = self.objects.all(&self.kinds.pod, space).await?;
         let running = pods.iter().filter(|pod| text(pod, "/status/phase") == "Running");
         Ok(running.map(|pod| self.pod_metrics(pod)).collect())
     }

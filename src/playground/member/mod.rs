@@ -132,9 +132,9 @@ pub struct Member {
 
 /// Input of a pass.
 struct MemberView {
-    nodes: Vec<Value>,
-    workloads: Vec<Value>,
-    pods: Vec<Value>,
+    nodes: Vec<Arc<Value>>,
+    workloads: Vec<Arc<Value>>,
+    pods: Vec<Arc<Value>>,
 }
 
 impl Member {
@@ -263,10 +263,10 @@ impl Member {
     }
 
     async fn look(&self) -> Result<MemberView, kube::Error> {
-        let nodes = self.objects.list(&self.kinds.node, "").await?;
-        let mut workloads = self.objects.list(&self.kinds.deployment, "").await?;
-        workloads.extend(self.objects.list(&self.kinds.stateful_set, "").await?);
-        let pods = self.objects.list(&self.kinds.pod, "").await?;
+        let nodes = self.objects.all(&self.kinds.node, "").await?;
+        let mut workloads = self.objects.all(&self.kinds.deployment, "").await?;
+        workloads.extend(self.objects.all(&self.kinds.stateful_set, "").await?);
+        let pods = self.objects.all(&self.kinds.pod, "").await?;
         Ok(MemberView { nodes, workloads, pods })
     }
 
@@ -285,12 +285,12 @@ impl Member {
 impl MemberView {
     fn pods_of<'a>(&'a self, workload: &'a Value) -> impl Iterator<Item = &'a Value> {
         let uid = text(workload, "/metadata/uid");
-        self.pods.iter().filter(move |pod| pod::owner(pod).is_some_and(|(owner, _)| owner == uid))
+        self.pods.iter().map(AsRef::as_ref).filter(move |pod| pod::owner(pod).is_some_and(|(owner, _)| owner == uid))
     }
 
     /// The workload of an HPA.
     fn target_of(&self, object: &Value) -> Option<&Value> {
-        self.workloads.iter().find(|workload| {
+        self.workloads.iter().map(AsRef::as_ref).find(|workload| {
             namespace(workload) == namespace(object)
                 && name(workload) == text(object, "/spec/scaleTargetRef/name")
                 && text(workload, "/kind") == text(object, "/spec/scaleTargetRef/kind")

@@ -1,6 +1,7 @@
 //! Nodes, and the pods that fit on them. No I/O.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -89,7 +90,7 @@ pub fn ready(node: &Value) -> bool {
 
 /// The free resources of each node that accepts pods.
 #[must_use]
-pub fn free(nodes: &[Value], all: &[Value]) -> BTreeMap<String, Room> {
+pub fn free(nodes: &[Arc<Value>], all: &[Arc<Value>]) -> BTreeMap<String, Room> {
     let open = nodes.iter().filter(|node| ready(node) && !crate::playground::json::truth(node, "/spec/unschedulable"));
     let mut free: BTreeMap<String, Room> = open
         .map(|node| (name(node).to_owned(), Room::of(node.pointer("/status/allocatable").unwrap_or(&Value::Null))))

@@ -71,8 +71,12 @@ impl Member {
     pub(super) async fn bind(&self, seen: &MemberView, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let mut free = free(&seen.nodes, &seen.pods);
-        let mut waiting: Vec<&Value> =
-            seen.pods.iter().filter(|pod| text(pod, "/spec/nodeName").is_empty() && !ended(pod)).collect();
+        let mut waiting: Vec<&Value> = seen
+            .pods
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|pod| text(pod, "/spec/nodeName").is_empty() && !ended(pod))
+            .collect();
         waiting.sort_by_key(|pod| (text(pod, "/metadata/creationTimestamp"), namespace(pod), name(pod)));
         for pod in waiting {
             let need = Room::requested(pod.pointer("/spec").unwrap_or(&Value::Null));

@@ -13,7 +13,7 @@ use crate::convert::cron_status;
 use crate::decision::cron::zones::Zones;
 use crate::decision::related_objects::NoRelatedObjects;
 use crate::decision::validation::runnable::{Runnable, runnable};
-use crate::decision::validation::{Settings, Surroundings};
+use crate::decision::validation::{Settings, ValidationContext};
 use crate::runtime::watch::EventHandler;
 
 /// Reads objects into a cache.
@@ -65,7 +65,7 @@ impl Reader {
 
     fn understand(&self, cron: &CronFederatedHPA) -> Runnable {
         // Parsing does not depend on the time: overlaps do not keep a rule from running.
-        let around = Surroundings {
+        let around = ValidationContext {
             related_objects: &NoRelatedObjects,
             zones: &*self.zones,
             settings: &self.settings,

@@ -115,7 +115,7 @@ impl Reporter {
             }
         }
         for (severity, reason, note) in notes.0 {
-            self.tell(about, severity, reason, note);
+            self.record_event(about, severity, reason, note);
         }
         self.rules_refused(about, written);
     }
@@ -136,14 +136,14 @@ impl Reporter {
         if let Some(message) = invalid(written).and_then(|condition| condition.message)
             && before.as_ref() != Some(&message)
         {
-            self.tell(about, Severity::Warning, INVALID, message);
+            self.record_event(about, Severity::Warning, INVALID, message);
         }
     }
 
     /// Reports that due runs wait, because their target could not be set.
     pub fn postponed(&self, leader: &Leader, key: &Key, entry: &Entry, failure: &Failure) {
         let note = format!("due runs are delayed and will be retried: {failure}");
-        self.tell(Regarding { leader, key, entry }, Severity::Warning, failure.reason, note);
+        self.record_event(Regarding { leader, key, entry }, Severity::Warning, failure.reason, note);
     }
 
     /// Reports that fields removed by a foreign CRD were restored.
@@ -154,7 +154,7 @@ impl Reporter {
             crate::decision::mirror::SPEC
         );
         info!(object = %key, "{note}");
-        self.tell(Regarding { leader, key, entry }, Severity::Warning, "FieldsRestored", note);
+        self.record_event(Regarding { leader, key, entry }, Severity::Warning, "FieldsRestored", note);
     }
 
     /// Counts a retry.
@@ -197,7 +197,7 @@ impl Reporter {
         self.metrics.dequeued(waited);
     }
 
-    fn tell(&self, about: Regarding<'_>, severity: Severity, reason: &'static str, note: String) {
+    fn record_event(&self, about: Regarding<'_>, severity: Severity, reason: &'static str, note: String) {
         let Regarding { leader, key, entry } = about;
         if severity == Severity::Warning {
             warn!(object = %key, reason, "{note}");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api::CronFederatedHPA;
 use crate::convert::own;
-use crate::decision::mirror::{self, Standing};
+use crate::decision::mirror::{self, MirrorState};
 
 /// State of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,9 +25,11 @@ impl Wholeness {
     pub fn of(cron: &CronFederatedHPA) -> Self {
         let notes = own::notes(&cron.metadata);
         match mirror::judge(&own::cron_federated_hpa(cron), &notes) {
-            Standing::Whole | Standing::Unknown => Self::Whole,
-            Standing::Uncopied(wanted) => wanted.spec.map_or(Self::Whole, |text| Self::Uncopied(text.into_boxed_str())),
-            Standing::Lost(lost) => {
+            MirrorState::Whole | MirrorState::Unknown => Self::Whole,
+            MirrorState::Uncopied(wanted) => {
+                wanted.spec.map_or(Self::Whole, |text| Self::Uncopied(text.into_boxed_str()))
+            }
+            MirrorState::Lost(lost) => {
                 let rules = cron.spec.rules.iter().enumerate();
                 let known = rules.filter_map(|(at, rule)| {
                     Some((at, rule.name.as_str().into(), mirror::late_by(&lost, &rule.name)?))

@@ -12,7 +12,7 @@ pub(super) fn text_of<'a>(task: &'a Value, path: &str) -> &'a str {
     task.pointer(path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether somebody else evicts, as Karmada's own failover.
+/// Whether another controller evicts, such as Karmada's own failover.
 pub(super) fn is_foreign(task: &Value) -> bool {
     text_of(task, "/producer") != names::PRODUCER
 }
@@ -31,7 +31,7 @@ pub(super) fn evicts_unreplaced(binding: &Binding, plan: &Plan<'_>) -> bool {
     tasks.any(|task| is_foreign(task) && is_graceful(task)) && plan.notes.iter().any(missing)
 }
 
-/// Whether a cluster is to be added while others are evicted. Karmada ends an eviction when all clusters of a division
+/// Whether a cluster should be added while others are evicted. Karmada ends an eviction when all clusters of a division
 /// that counts as scheduled are healthy: until the addition is written, the division must not count as scheduled. While
 /// the object is suspended nothing is added.
 pub(super) fn replaces_evicted(binding: &Binding, plan: &Plan<'_>, suspended: bool) -> bool {

@@ -46,7 +46,7 @@ impl FederatedHpaWorker {
         status: &FederatedHPAStatus,
     ) -> Result<bool, WriteError> {
         self.count(entry, status);
-        if status::stands(entry, status) {
+        if status::is_stored(entry, status) {
             return Ok(false);
         }
         match self.put(leader, entry, status).await {

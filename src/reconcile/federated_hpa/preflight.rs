@@ -111,7 +111,7 @@ impl FederatedHpaWorker {
     ) -> Result<(), WriteError> {
         let parts = ("False", reason, message);
         let status = status::unplanned(&view.federated_hpa, parts.clone(), parts, (self.clock)());
-        self.say(leader, &view.federated_hpa, &status).await
+        self.publish(leader, &view.federated_hpa, &status).await
     }
 }
 

@@ -53,10 +53,10 @@ impl FederatedHpaWorker {
         self.count_with(entry, status, status.cluster_hpa_desired.iter().flatten());
     }
 
-    /// Updates the metrics of an object whose stored status is that of its plan, and says so.
-    pub(crate) fn stands(&self, entry: &FederatedHpaEntry, planned: &Planned<'_>) -> bool {
+    /// Updates the metrics of an object whose stored status is that of its plan, and returns whether it is.
+    pub(crate) fn count_if_stored(&self, entry: &FederatedHpaEntry, planned: &Planned<'_>) -> bool {
         // The stored one is only a part, and may have to be.
-        if self.too_large.knows(&entry.key()) || !planned.stands() {
+        if self.too_large.knows(&entry.key()) || !planned.is_stored() {
             return false;
         }
         self.count_with(entry, planned.head(), entry.desired().map(|(_, desired)| desired));
@@ -73,9 +73,9 @@ impl FederatedHpaWorker {
         let words = conditions
             .map(|condition| (&*condition.type_, &*condition.status, condition.reason.as_deref().unwrap_or_default()));
         let key = entry.key();
-        self.reporter.metrics.conditions.say(&key.to_string(), words);
+        self.reporter.metrics.conditions.set(&key.to_string(), words);
         let mode = self.mode(entry).map_or("", Mode::name);
-        self.reporter.metrics.objects.say((&key.namespace, &key.name), &figures(mode, entry, status, desired));
+        self.reporter.metrics.objects.set((&key.namespace, &key.name), &figures(mode, entry, status, desired));
     }
 
     /// Removes the metrics of an object that is gone, or no longer handled.
@@ -88,14 +88,14 @@ impl FederatedHpaWorker {
     }
 
     /// Writes the status where it differs, updates the metrics, and reports conditions that became worse.
-    pub(crate) async fn say(
+    pub(crate) async fn publish(
         &self,
         leader: &Leader,
         entry: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
     ) -> Result<(), WriteError> {
         self.count(entry, status);
-        if !status::stands(entry, status) {
+        if !status::is_stored(entry, status) {
             self.put(leader, entry, status).await?;
             self.reporter.worsened(leader, entry, status);
         }
@@ -104,7 +104,7 @@ impl FederatedHpaWorker {
 
     /// Writes the status where it differs, and updates the metrics. Measurements and words alone are written at their
     /// pace. The caller reports what was written.
-    pub(crate) async fn pace(
+    pub(crate) async fn publish_throttled(
         &self,
         leader: &Leader,
         entry: &FederatedHpaEntry,
@@ -112,7 +112,7 @@ impl FederatedHpaWorker {
         now: Timestamp,
     ) -> Result<Published, WriteError> {
         self.count(entry, status);
-        if status::stands(entry, status) {
+        if status::is_stored(entry, status) {
             return Ok(Published::Unchanged);
         }
         if let Some(later) = self.status_throttle.due(entry, status, now) {

@@ -13,7 +13,7 @@ use super::evictions::{evicts_unreplaced, replaces_evicted};
 use super::observe::confirmation;
 use super::observe::foreign_hpas;
 use super::observe::members::TIMES;
-use super::observe::{Observed, Words, observe, workload};
+use super::observe::{Observed, PlacementSpec, observe, workload};
 use super::progress::{LOOK_AGAIN, Progress, Published, bound};
 use super::status::conditions;
 use super::status::{self, Planned};
@@ -55,7 +55,7 @@ impl FederatedHpaWorker {
         mut retry_state: FederatedHpaRetryState,
     ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
         if let Err(failure) = self.leader_resync.read(&self.writer.client, &self.live.cache, leader).await {
-            warn!(%failure, "failed to list Works; nothing is written until that succeeds");
+            warn!(%failure, "failed to list what a new leader reads; nothing is written until that succeeds");
             retry_state.failures = retry_state.failures.saturating_add(1);
             self.reporter.retried(failure.class);
             let retry = Some(backoff::wait(failure.class, retry_state.failures, key, failure.retry_after));
@@ -113,7 +113,7 @@ impl FederatedHpaWorker {
             if let Some(failure) = retry_state.failure.as_ref().filter(|_| new) {
                 self.reporter.failed(leader, &view.federated_hpa, failure);
             }
-            if let Err(WriteError::LeaseLost(lost)) = self.tell(leader, &view, &retry_state).await {
+            if let Err(WriteError::LeaseLost(lost)) = self.publish_status(leader, &view, &retry_state).await {
                 return Err(lost);
             }
         }
@@ -171,7 +171,7 @@ impl FederatedHpaWorker {
             return Ok(Progress::Settled(None));
         }
         // A new workload is taken over as by a new object, after the previous one is handed back.
-        if entry.held() && entry.taken_target() != entry.target {
+        if entry.held() && entry.taken_over_target() != entry.target {
             return self.release(leader, view).await;
         }
         // A FederatedHPA that hands the workload back does so first.
@@ -187,8 +187,8 @@ impl FederatedHpaWorker {
             return self.begin(leader, view).await;
         }
         let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
-        match Words::of(view, binding) {
-            Ok(words) => self.plan(leader, view, binding, &words, retry_state).await,
+        match PlacementSpec::of(view, binding) {
+            Ok(placement_spec) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
             Err(why) => {
                 let failure = preflight::unreadable(binding, why);
                 self.say_why(leader, view, failure.reason, failure.message).await?;
@@ -207,21 +207,21 @@ impl FederatedHpaWorker {
         leader: &Leader,
         view: &View,
         binding: &Binding,
-        words: &Words<'_>,
+        placement_spec: &PlacementSpec<'_>,
         retry_state: &FederatedHpaRetryState,
     ) -> Result<Progress, WriteError> {
         let now = (self.clock)();
-        if confirmation::take_in(&self.live, view, now) {
+        if confirmation::store_responses(&self.live, view, now) {
             return Ok(Progress::Wrote);
         }
-        let nobody = words.clone().admitting(Vec::new());
-        let mut observed = observe(view, binding, &nobody, &self.live, now);
+        let none = placement_spec.clone().admitting(Vec::new());
+        let mut observed = observe(view, binding, &none, &self.live, now);
         // A suspended object takes no turn of another one.
         let waiting = if observed.request.suspended { &[] } else { &*observed.waiting };
         let (admitted, turn) = self.queue.ask(&view.federated_hpa.key(), waiting, self.live.failover.rate);
-        let words = words.clone().admitting(admitted);
+        let placement_spec = placement_spec.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
-            observed = observe(view, binding, &words, &self.live, now);
+            observed = observe(view, binding, &placement_spec, &self.live, now);
         }
         let first = plan(&observed.request);
         let asks = observed.asks(&first);
@@ -230,7 +230,7 @@ impl FederatedHpaWorker {
             (&observed, first)
         } else {
             self.live.capacity.refresh(&asks, &observed.requirements).await;
-            informed = observe(view, binding, &words, &self.live, now);
+            informed = observe(view, binding, &placement_spec, &self.live, now);
             (&informed, plan(&informed.request))
         };
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
@@ -260,11 +260,11 @@ impl FederatedHpaWorker {
         plan: &Plan<'_>,
         status: Planned<'_>,
     ) -> Result<Option<Timestamp>, WriteError> {
-        if self.stands(&view.federated_hpa, &status) {
+        if self.count_if_stored(&view.federated_hpa, &status) {
             return Ok(None);
         }
         let status = self.too_large.fit(&view.federated_hpa.key(), status.whole());
-        match self.pace(leader, &view.federated_hpa, &status, observed.request.now).await? {
+        match self.publish_throttled(leader, &view.federated_hpa, &status, observed.request.now).await? {
             Published::Written => {}
             Published::Unchanged => return Ok(None),
             Published::Later(later) => return Ok(Some(later)),
@@ -341,15 +341,20 @@ impl FederatedHpaWorker {
     }
 
     /// Writes only the status.
-    async fn tell(&self, leader: &Leader, view: &View, retry_state: &FederatedHpaRetryState) -> Result<(), WriteError> {
+    async fn publish_status(
+        &self,
+        leader: &Leader,
+        view: &View,
+        retry_state: &FederatedHpaRetryState,
+    ) -> Result<(), WriteError> {
         let now = (self.clock)();
         let entry = &view.federated_hpa;
         let status = match bound(view) {
             _ if !self.serves(entry) => return Ok(()),
             Some(binding) => {
-                let Ok(words) = Words::of(view, binding) else { return Ok(()) };
-                let words = words.admitting(Vec::new());
-                let observed = observe(view, binding, &words, &self.live, now);
+                let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return Ok(()) };
+                let placement_spec = placement_spec.admitting(Vec::new());
+                let observed = observe(view, binding, &placement_spec, &self.live, now);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now).whole()
             }
@@ -361,7 +366,7 @@ impl FederatedHpaWorker {
         };
         let status = self.too_large.fit(&entry.key(), status);
         self.count(entry, &status);
-        if status::stands(entry, &status) {
+        if status::is_stored(entry, &status) {
             return Ok(());
         }
         // The failure was already reported.
@@ -369,7 +374,7 @@ impl FederatedHpaWorker {
     }
 }
 
-/// Whether Karmada's scheduler may be suspended: while the object itself is, nobody else would divide a new binding.
+/// Whether Karmada's scheduler may be suspended: while the object itself is, nothing else would divide a new binding.
 fn may_suspend(view: &View, binding: &Binding) -> bool {
     !view.federated_hpa.suspended() || !binding.entries().is_empty()
 }

@@ -77,7 +77,7 @@ impl FederatedHpaWorker {
         now: Timestamp,
     ) -> Result<(), WriteError> {
         let (entry, status) = (&view.federated_hpa, report.status());
-        if self.pace(leader, entry, &status, now).await? == Published::Written {
+        if self.publish_throttled(leader, entry, &status, now).await? == Published::Written {
             self.reporter.worsened(leader, entry, &status);
         }
         Ok(())
@@ -169,7 +169,7 @@ impl FederatedHpaWorker {
     /// Reads the selectors of the workloads of other FederatedHPAs in the namespace, once in a period for all objects
     /// there.
     async fn read_selectors(&self, key: &Key, now: Timestamp) {
-        // One that stands back behind another FederatedHPA of its workload scales nothing.
+        // One that yields to another FederatedHPA of its workload scales nothing.
         let unread = self.centralized.unread_selectors(key, now, || {
             let all = self.live.cache.in_namespace(&key.namespace);
             all.into_iter().filter(|entry| self.serves(entry) && entry.held()).collect()

@@ -27,7 +27,7 @@ impl FederatedHpaWorker {
         }
         let parts = |status| (status, conditions::MODE_UNKNOWN, why.to_owned());
         let status = status::unplanned(entry, parts("Unknown"), parts("False"), now);
-        if !status::stands(entry, &status) {
+        if !status::is_stored(entry, &status) {
             status::write(&self.writer, leader, entry, &status).await?;
         }
         Ok(Progress::Settled(None))
@@ -39,7 +39,7 @@ impl FederatedHpaWorker {
         if self.centralizes(entry) {
             return !entry.held();
         }
-        entry.held() && entry.taken_target() == entry.target && entry.assigned()
+        entry.held() && entry.taken_over_target() == entry.target && entry.assigned()
     }
 
     /// The user suspends the object before its workload is taken over or handed back.

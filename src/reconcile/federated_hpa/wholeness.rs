@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::cache::entry::FederatedHpaEntry;
 use crate::convert::own;
 use crate::decision::defaults::Mode;
-use crate::decision::mirror::{self, Own, Standing, Wanted};
+use crate::decision::mirror::{self, MirrorState, Own, Wanted};
 
 /// State of an object.
 #[derive(Debug)]
@@ -40,21 +40,21 @@ pub fn wholeness(entry: &FederatedHpaEntry, stored_mode: Option<Mode>) -> Wholen
     let notes = own::notes(&entry.object.metadata);
     let mut own = own::federated_hpa(&entry.object);
     match mirror::judge(&own, &notes) {
-        Standing::Lost(lost) => {
+        MirrorState::Lost(lost) => {
             let names = lost.keys().map(|name| format!("spec.{name}")).collect::<Vec<_>>().join(", ");
             let wanted = notes.wanted(&lost);
             Wholeness::Lost(patch(Some(lost), &wanted), names)
         }
-        Standing::Unknown => Wholeness::Unknown(OMITTED),
-        Standing::Whole if own.is_empty() && entry.held() => Wholeness::Unknown(NO_MODE),
-        Standing::Whole | Standing::Uncopied(_) if !own.contains_key("mode") => {
+        MirrorState::Unknown => Wholeness::Unknown(OMITTED),
+        MirrorState::Whole if own.is_empty() && entry.held() => Wholeness::Unknown(NO_MODE),
+        MirrorState::Whole | MirrorState::Uncopied(_) if !own.contains_key("mode") => {
             let Some(mode) = entry.mode().or(stored_mode) else { return Wholeness::Undecided };
             own.insert("mode".to_owned(), mode.name().into());
             let mode = Own::from_iter([("mode".to_owned(), mode.name().into())]);
             Wholeness::Uncopied(patch(Some(mode), &notes.wanted(&own)))
         }
-        Standing::Whole => Wholeness::Whole,
-        Standing::Uncopied(wanted) => Wholeness::Uncopied(patch(None, &wanted)),
+        MirrorState::Whole => Wholeness::Whole,
+        MirrorState::Uncopied(wanted) => Wholeness::Uncopied(patch(None, &wanted)),
     }
 }
 

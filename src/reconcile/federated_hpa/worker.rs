@@ -109,7 +109,7 @@ impl FederatedHpaWorker {
         !self.retiring && !entry.deleting() && self.mode(entry) == Some(Mode::Distributed)
     }
 
-    /// Whether the object is in Centralized mode and its workload is to be scaled.
+    /// Whether the object is in Centralized mode and its workload should be scaled.
     pub(super) fn centralizes(&self, entry: &FederatedHpaEntry) -> bool {
         !self.retiring && !entry.deleting() && self.mode(entry) == Some(Mode::Centralized)
     }

@@ -21,7 +21,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::runtime::clock;
 
 /// How long a response without the kind is used.
-const STANDS: Duration = Duration::from_mins(1);
+const TTL: Duration = Duration::from_mins(1);
 
 /// How long reconciles after a failed read get its failure without a read of their own.
 const FAILED: Duration = Duration::from_secs(1);
@@ -96,7 +96,7 @@ impl Discovery {
         if let (Some(Kind::Scalable(found)), false) = (page.kinds.get(target.kind), page.doubted) {
             return Ok(found.clone());
         }
-        if page.read.is_none_or(|read| clock::steady().saturating_duration_since(read) >= STANDS) {
+        if page.read.is_none_or(|read| clock::steady().saturating_duration_since(read) >= TTL) {
             page.renew(client, target, place).await?;
         }
         match page.kinds.get(target.kind) {

@@ -29,26 +29,26 @@ pub struct LeaseArgs {
     pub lease_namespace: String,
 }
 
-/// Of a process with a controller.
+/// Arguments of a process with a controller.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Controller")]
 pub(in crate::run) struct ControllerArgs {
     #[command(flatten)]
     lease: LeaseArgs,
-    /// How long a Lease that is not renewed is left to its holder.
+    /// How long other processes wait before they take a Lease that is not renewed.
     #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration::within_an_hour)]
     lease_duration: Duration,
     /// How long a leader that cannot renew keeps acting.
     #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration::within_an_hour)]
     renew_deadline: Duration,
-    /// How often acquiring and renewing the Lease are tried.
+    /// Pause between two attempts to acquire or renew the Lease.
     #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration::within_an_hour)]
     retry_period: Duration,
-    /// Name of this process in the Lease; no two processes may have the same. Default: the host's name, which is the
-    /// pod's, and something random.
+    /// Name of this process in the Lease; no two processes may have the same. Default: the hostname, which is the
+    /// name of the pod, with a random suffix.
     #[arg(long, value_name = "NAME", value_parser = not_empty)]
     identity: Option<String>,
-    /// Maximum number of objects that are reconciled at a time.
+    /// Maximum number of objects that are reconciled at the same time.
     #[arg(long, default_value_t = 64, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     max_concurrent_reconciles: u16,
     /// How often headroom is rebalanced across clusters by their free capacity; 0 switches it off.
@@ -57,8 +57,8 @@ pub(in crate::run) struct ControllerArgs {
     /// FederatedHPAs with metrics of their own, such as fhpa_federated_hpa_spec_max_replicas; 0 switches them off.
     #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(..=100_000))]
     object_metrics: u32,
-    /// While this process leads nothing is decided or written for FederatedHPAs and CronFederatedHPAs, for this reason.
-    /// `kubectl annotate lease` does the same without a restart.
+    /// Freeze FederatedHPAs and CronFederatedHPAs for this reason: while this process leads, nothing is decided or written
+    /// for them. `kubectl annotate lease` does the same without a restart.
     #[arg(long, value_name = "REASON", value_parser = not_empty)]
     freeze: Option<String>,
     #[command(flatten)]
@@ -83,13 +83,13 @@ pub(in crate::run) struct FailoverArgs {
     /// that.
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=86_400))]
     default_unreachable_toleration_seconds: u32,
-    /// While more than this part of the clusters (of three or more) is not ready, none of them fails over.
+    /// While more than this part of the clusters (of two: both) is not ready, none of them fails over.
     #[arg(long, default_value_t = 0.5, value_name = "PART", value_parser = part)]
     unhealthy_cluster_threshold: f64,
     /// Failovers in a second, over all objects; 0 switches them off.
     #[arg(long, default_value_t = 0.5, value_name = "RATE", value_parser = rate)]
     resource_eviction_rate: f64,
-    /// How long a cluster that leaves is kept while other clusters do not run its replicas; 0 keeps it for ever.
+    /// How long a cluster that leaves is kept while other clusters do not run its replicas; 0 keeps it forever.
     #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration::within_a_day)]
     replacement_timeout: Duration,
 }
@@ -177,11 +177,11 @@ fn rate(text: &str) -> Result<f64, String> {
     if (0.0..=1000.0).contains(&rate) { Ok(rate) } else { Err("not between 0 and 1000".to_owned()) }
 }
 
-/// What the leader keeps as it is to be.
+/// Objects of the installation that the leader keeps in sync.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Installation")]
 struct GuardArgs {
-    /// Whether the leader puts back what a Karmada upgrade restores: its definitions of both kinds, and its own
+    /// Whether the leader corrects what a Karmada upgrade restores: its definitions of both kinds, and its own
     /// webhooks for them. Otherwise it only reports.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     manage_karmada: bool,

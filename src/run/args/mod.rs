@@ -28,7 +28,7 @@ use crate::runtime::tls::shared::{Access, SecretName};
 use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
 use crate::runtime::{logging, server};
 
-/// Of every process.
+/// Arguments of every process.
 #[derive(Debug, clap::Args)]
 pub(super) struct ProcessArgs {
     /// Address of /livez, /readyz and /metrics, over plain HTTP; 0 switches it off. In a pod that the kubelet probes
@@ -40,10 +40,10 @@ pub(super) struct ProcessArgs {
     threads: Option<u16>,
 }
 
-/// Of a process with a webhook.
+/// Arguments of a process with a webhook.
 #[derive(Debug, clap::Args)]
 pub(super) struct WebhookArgs {
-    /// Address on which reviews are answered, over TLS.
+    /// Address that serves reviews, over TLS.
     #[arg(long, default_value = "0.0.0.0:9443", value_name = "ADDRESS:PORT", display_order = 0)]
     listen: SocketAddr,
     /// Whether an object that is refused is refused before the API server checks its schema, so that one answer has all
@@ -62,18 +62,18 @@ struct TlsArgs {
     /// Directory with tls.crt and tls.key, such as a mounted Secret; new content is served without a restart.
     #[arg(long, value_name = "DIRECTORY", required_unless_present_any = ["self_signed", "cert_secret"])]
     cert_dir: Option<PathBuf>,
-    /// Make a CA and a certificate in memory, and renew the certificate before it ends.
+    /// Issue a CA and a certificate in memory, and renew the certificate before it expires.
     #[arg(long, conflicts_with = "cert_dir")]
     self_signed: bool,
-    /// Keep CA and certificate in this Secret of the cluster where the process runs. All replicas share it; it is made
-    /// if there is none, and renewed before it ends.
+    /// Keep CA and certificate in this Secret of the cluster where the process runs. All replicas share it; it is
+    /// created if it does not exist, and renewed before it expires.
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["cert_dir", "self_signed"], requires = "tls_san")]
     cert_secret: Option<SecretName>,
     /// Kubeconfig of the cluster with that Secret. Default: the service account of the pod.
     #[arg(long, value_name = "FILE", requires = "cert_secret")]
     cert_kubeconfig: Option<PathBuf>,
-    /// Another name or address for a certificate that is made here; localhost, 127.0.0.1 and ::1 are in it anyway, and
-    /// in one of --self-signed the address of --listen. May be given several times.
+    /// Another name or address in a certificate that fhpa issues. It always has localhost, 127.0.0.1 and ::1, and with
+    /// --self-signed the address of --listen. May be given several times.
     #[arg(long, value_name = "NAME", conflicts_with = "cert_dir")]
     tls_san: Vec<String>,
     /// File to which the CA of the self-signed certificate is written, for clients to trust.
@@ -82,7 +82,7 @@ struct TlsArgs {
     /// File with the CA that signs the certificates of clients; then only clients with one are served.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
-    /// Common name of a client that is served. May be given several times; without it every name is.
+    /// Common name of a client that is served. May be given several times; without it clients of any name are served.
     #[arg(long, value_name = "NAME", requires = "client_ca")]
     client_cn: Vec<String>,
     /// Oldest version of TLS.

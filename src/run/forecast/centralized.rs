@@ -19,7 +19,7 @@ use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
 use crate::reconcile::federated_hpa::cache::{Cache, View};
 use crate::reconcile::federated_hpa::centralized::Centralized;
-use crate::reconcile::federated_hpa::centralized::observe::Inquiry;
+use crate::reconcile::federated_hpa::centralized::observe::MetricQueries;
 use crate::reconcile::federated_hpa::write::takeover::target;
 use crate::reconcile::federated_hpa::write::writer::{Scalable, Writer};
 use crate::reconcile::scale_target::Targets;
@@ -72,7 +72,7 @@ impl Objects {
     ) -> Option<R> {
         let view = self.view(hpa)?;
         let binding = bound(&view)?;
-        let gathered = Inquiry::of(&view, binding, settings).gather(members);
+        let gathered = MetricQueries::of(&view, binding, settings).gather(members);
         Some(tell(&Computation::of(settings.controls(&hpa.spec), current, gathered, now)))
     }
 

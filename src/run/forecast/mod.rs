@@ -18,7 +18,7 @@ use crate::api::resource_binding::ResourceBinding;
 use crate::decision::plan::{Plan, Request, plan};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
-use crate::reconcile::federated_hpa::observe::{Words, observe};
+use crate::reconcile::federated_hpa::observe::{PlacementSpec, observe};
 
 /// Source of the policy of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +80,8 @@ pub struct Forecast<'a> {
 /// Computes a forecast at `now` and passes it to `tell`; `None` when the workload has no readable binding.
 fn forecast<R>(view: &View, live: &LiveState, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
     let binding = view.binding.as_deref()?;
-    let words = Words::of(view, binding).ok()?;
-    let observed = observe(view, binding, &words, live, now);
+    let placement_spec = PlacementSpec::of(view, binding).ok()?;
+    let observed = observe(view, binding, &placement_spec, live, now);
     Some(tell(&Forecast {
         request: &observed.request,
         plan: &plan(&observed.request),

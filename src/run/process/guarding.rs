@@ -97,7 +97,7 @@ impl Guarding {
 }
 
 /// Publishes a CA; returns whether it changed.
-fn tell(locations: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
+fn publish_ca(locations: &watch::Sender<Location>, ca_bundle: Vec<u8>) -> bool {
     locations.send_if_modified(|current| {
         let new = current.ca_bundle != ca_bundle;
         current.ca_bundle = ca_bundle;
@@ -113,7 +113,7 @@ async fn follow_file(file: &Path, locations: &watch::Sender<Location>) {
         match tls::authorities(file) {
             Ok(ca_bundle) => {
                 complained = None;
-                if tell(locations, ca_bundle) {
+                if publish_ca(locations, ca_bundle) {
                     info!("the CA of the webhook has changed and is registered");
                 }
             }
@@ -132,7 +132,7 @@ async fn follow_file(file: &Path, locations: &watch::Sender<Location>) {
 async fn follow_shared(mut shared: Shared, locations: &watch::Sender<Location>) {
     while shared.latest.changed().await.is_ok() {
         let ca_bundle = shared.latest.borrow_and_update().bundle();
-        if tell(locations, ca_bundle) {
+        if publish_ca(locations, ca_bundle) {
             info!("the CAs of the shared certificate have changed; the leader registers them");
         }
     }

@@ -21,7 +21,7 @@ use self::acting::Acting;
 use self::serving::{Serving, Unbound};
 use self::tasks::Tasks;
 use crate::admission::review::{Frozen, Preview, Reviewer};
-use crate::admission::router::Judge;
+use crate::admission::router::ReviewFn;
 use crate::decision::related_objects::{NoRelatedObjects, RelatedObjects};
 use crate::decision::validation::Settings;
 use crate::run::review_metrics::ReviewMetrics;
@@ -84,7 +84,10 @@ impl Server {
     ///
     /// # Errors
     /// As [`Self::bind`].
-    pub async fn bind_with(options: Options, judge: impl FnOnce(Surroundings) -> Judge) -> Result<Self, Error> {
+    pub async fn bind_with(
+        options: Options,
+        judge: impl FnOnce(ReviewDependencies) -> ReviewFn,
+    ) -> Result<Self, Error> {
         let Options { webhook, controller, admin, control_plane, settings, drain } = options;
         let (metrics, reviews) = Metrics::with(ReviewMetrics::new);
         let (metrics, reviews) = (Arc::new(metrics), Arc::new(reviews));
@@ -119,7 +122,7 @@ impl Server {
                 let preview = acting.as_ref().map(Acting::preview);
                 let frozen =
                     readers.definitions.clone().map(|definitions| Arc::new(move || definitions.is_frozen()) as Frozen);
-                let judge = judge(Surroundings { related_objects, zones, preview, frozen });
+                let judge = judge(ReviewDependencies { related_objects, zones, preview, frozen });
                 Some(Serving::bind(unbound, judge, &metrics, reviews, &readiness).await?)
             }
         };
@@ -286,7 +289,7 @@ async fn bind_admin(
 }
 
 /// Dependencies of a judge.
-pub struct Surroundings {
+pub struct ReviewDependencies {
     /// The other objects.
     pub related_objects: Arc<dyn RelatedObjects + Send + Sync>,
     /// The time zone database.
@@ -299,8 +302,8 @@ pub struct Surroundings {
 }
 
 /// A judge with the rules and the settings of the operator.
-pub fn judge(settings: Settings) -> impl FnOnce(Surroundings) -> Judge {
-    |Surroundings { related_objects, zones, preview, frozen }| {
+pub fn judge(settings: Settings) -> impl FnOnce(ReviewDependencies) -> ReviewFn {
+    |ReviewDependencies { related_objects, zones, preview, frozen }| {
         let reviewer = Reviewer { related_objects, zones, settings, preview, frozen };
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
     }

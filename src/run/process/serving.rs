@@ -9,7 +9,7 @@ use super::options::{Drain, Ended, Error, WebhookOptions};
 use super::sharing::{ReloadedCertificate, Shared};
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
-use crate::admission::router::{Clock, Judge, WebhookState, router};
+use crate::admission::router::{Clock, ReviewFn, WebhookState, router};
 use crate::run::review_log::ReviewLog;
 use crate::run::review_metrics::ReviewMetrics;
 use crate::runtime::clock;
@@ -54,7 +54,7 @@ impl Serving {
     /// Binds the socket.
     pub(super) async fn bind(
         unbound: Unbound,
-        judge: Judge,
+        judge: ReviewFn,
         metrics: &Arc<Metrics>,
         counted: Arc<ReviewMetrics>,
         readiness: &Readiness,

@@ -9,6 +9,7 @@ mod credentials;
 mod kubeconfig;
 mod reload;
 mod requests;
+mod retry_after;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,8 +21,9 @@ use tokio::sync::watch;
 
 pub use kube::Client;
 pub use kubeconfig::Origin;
-pub use reload::{KubeconfigReloader, Polled};
+pub use reload::KubeconfigReloader;
 pub use requests::{Streamed, TimedOut};
+pub use retry_after::retry_after;
 
 use super::metrics::{Metrics, RequestMetrics};
 use credentials::redacted;

@@ -12,17 +12,7 @@ use super::kubeconfig::{Content, Origin};
 use super::{Current, Error, Listed, Server, redacted};
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::metrics::RequestMetrics;
-
-/// Result of a check of the kubeconfig.
-#[derive(Debug)]
-pub enum Polled {
-    /// No change.
-    Unchanged,
-    /// Requests use the new content from now on.
-    Exchanged,
-    /// New content is invalid; the last valid client stays.
-    Kept(Error),
-}
+use crate::runtime::reload::Reload;
 
 /// Longest wait for the answer to a probe.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -66,9 +56,9 @@ impl KubeconfigReloader {
         loop {
             tokio::time::sleep(interval).await;
             match self.poll().await {
-                Polled::Unchanged => {}
-                Polled::Exchanged => info!("the kubeconfig has changed and is used"),
-                Polled::Kept(error) => {
+                Reload::Unchanged => {}
+                Reload::Reloaded => info!("the kubeconfig has changed and is used"),
+                Reload::Rejected(error) => {
                     let error = error.to_string();
                     let error = excerpt(&error, ERROR);
                     warn!(error, "the kubeconfig has changed and cannot be used; keeping the last valid one");
@@ -79,11 +69,11 @@ impl KubeconfigReloader {
 
     /// Checks once. Content that cannot be used is not reported again until it changes. Credentials that the API server
     /// refuses, and a server that does not answer, do not replace a client that works.
-    pub async fn poll(&mut self) -> Polled {
+    pub async fn poll(&mut self) -> Reload<Error> {
         let content = self.origin.content();
         let known = content == self.seen;
         if known && !self.refused {
-            return Polled::Unchanged;
+            return Reload::Unchanged;
         }
         // Read before loading: the next check detects changes in between.
         self.seen = content;
@@ -95,22 +85,22 @@ impl KubeconfigReloader {
                 {
                     self.refused = true;
                     if known {
-                        return Polled::Unchanged;
+                        return Reload::Unchanged;
                     }
                     self.metrics.reloads_failed.inc();
-                    return Polled::Kept(Error::Refused(server.url, why));
+                    return Reload::Rejected(Error::Refused(server.url, why));
                 }
                 self.refused = false;
                 self.metrics.reloads_ok.inc();
                 server.listed = if server.url == before.url { before.listed.clone() } else { Some(Listed::default()) };
                 self.metrics.credentials_expire(server.not_after);
                 self.current.send_replace(Arc::new(server));
-                Polled::Exchanged
+                Reload::Reloaded
             }
             Err(error) => {
                 self.refused = false;
                 self.metrics.reloads_failed.inc();
-                Polled::Kept(error)
+                Reload::Rejected(error)
             }
         }
     }

@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout};
 use tower::{BoxError, Service};
 use tracing::warn;
 
+use super::retry_after::in_status;
 use super::{Bounds, Current, Listed, Server, redacted};
 use crate::runtime::clock;
 use crate::runtime::metrics::{Code, RequestMetrics, Verb};
@@ -76,7 +77,12 @@ impl Requests {
         if foreign {
             return Ok(Response::new(whole(Bytes::from_static(EXPIRED))));
         }
-        let (head, body) = server.client.send(request).await.map_err(redacted)?.into_parts();
+        let (mut head, body) = server.client.send(request).await.map_err(redacted)?.into_parts();
+        if head.status.is_client_error() || head.status.is_server_error() {
+            let bytes = Limited::new(body, ANSWER).collect().await?.to_bytes();
+            let bytes = in_status(&mut head, bytes);
+            return Ok(Response::from_parts(head, whole(bytes)));
+        }
         if verb == Verb::Watch {
             let events = Events { body, exchanged, silence: self.bounds.silence, between: true };
             return Ok(Response::from_parts(head, StreamBody::new(events.stream()).boxed_unsync()));

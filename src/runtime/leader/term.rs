@@ -38,7 +38,7 @@ struct Term {
     expires: AtomicU64,
     /// Microseconds by which the wall clock was ahead of the steady one when the last renewal was sent.
     ahead: AtomicI64,
-    /// The term ended while the steady clock stood still: it is never extended again.
+    /// The term ended while the steady clock was stopped: it is never extended again.
     lapsed: AtomicBool,
     clocks: Clocks,
     /// Value of the annotation `FREEZE`, as last read with the Lease.

@@ -41,7 +41,7 @@ impl ConditionMetrics {
     }
 
     /// Sets the conditions of an object: type, status and reason of each.
-    pub fn say<'a>(&self, object: &str, conditions: impl Iterator<Item = (&'a str, &'a str, &'a str)>) {
+    pub fn set<'a>(&self, object: &str, conditions: impl Iterator<Item = (&'a str, &'a str, &'a str)>) {
         let mut known = self.known.lock();
         let labels = conditions.map(|(condition, status, reason)| {
             let labels =
@@ -108,10 +108,10 @@ mod tests {
         let conditions = &metrics.controller().conditions;
         let (well, ill) = (("Ready", "True", "MemberHPAsReady"), ("Ready", "False", "AmbiguousSelector"));
         for object in ["prod/web", "prod/api"] {
-            conditions.say(object, [well].into_iter());
+            conditions.set(object, [well].into_iter());
         }
-        conditions.say("prod/web", [ill].into_iter());
-        conditions.say("prod/web", [ill].into_iter());
+        conditions.set("prod/web", [ill].into_iter());
+        conditions.set("prod/web", [ill].into_iter());
         assert_eq!(
             lines(&metrics),
             [

@@ -54,7 +54,7 @@ struct ReconcileLabels {
 /// How a reconcile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileResult {
-    /// Nothing is to be tried again.
+    /// Nothing needs a retry.
     Success,
     /// It is tried again.
     Error,

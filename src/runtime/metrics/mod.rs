@@ -137,7 +137,11 @@ impl Metrics {
             ),
             watch_errors: registered(&mut r, "watch_errors", "Failures of a watch on the control plane"),
             watch_failing: registered(&mut r, "watch_failing", "1 while a watch on the control plane fails"),
-            known_objects: registered(&mut r, "known_objects", "Objects of the control plane that reviews look at"),
+            known_objects: registered(
+                &mut r,
+                "known_objects",
+                "Objects of the control plane that reviews compare with",
+            ),
             ready: registered(&mut r, "ready", "Whether this process is ready, as /readyz says"),
             frozen: registered(
                 &mut r,

@@ -114,7 +114,7 @@ impl ObjectMetrics {
     }
 
     /// Sets the numbers of an object.
-    pub fn say(&self, (namespace, name): (&str, &str), figures: &ObjectFigures) {
+    pub fn set(&self, (namespace, name): (&str, &str), figures: &ObjectFigures) {
         let mut known = self.known.lock();
         let key: ObjectKey = (namespace.into(), name.into());
         let before = known.get(&key);
@@ -240,9 +240,9 @@ mod tests {
     fn objects_and_their_clusters_are_counted() {
         let metrics = Metrics::new();
         let objects = &metrics.controller().objects;
-        objects.say(("prod", "web"), &figures(10, "True"));
-        objects.say(("prod", "api"), &figures(5, "True"));
-        objects.say(("prod", "api"), &figures(6, "True"));
+        objects.set(("prod", "web"), &figures(10, "True"));
+        objects.set(("prod", "api"), &figures(5, "True"));
+        objects.set(("prod", "api"), &figures(6, "True"));
         let all = [
             r#"fhpa_federated_hpa_clusters{state="limited"} 2"#,
             r#"fhpa_federated_hpa_clusters{state="ready"} 4"#,
@@ -263,9 +263,9 @@ mod tests {
         let metrics = Metrics::new();
         let objects = &metrics.controller().objects;
         objects.limit(1);
-        objects.say(("prod", "web"), &figures(10, "True"));
-        objects.say(("prod", "api"), &figures(5, "True"));
-        objects.say(("prod", "web"), &figures(12, "False"));
+        objects.set(("prod", "web"), &figures(10, "True"));
+        objects.set(("prod", "api"), &figures(5, "True"));
+        objects.set(("prod", "web"), &figures(12, "False"));
         let own = |metrics: &Metrics| -> Vec<String> {
             lines(metrics).into_iter().filter(|line| line.contains("namespace") || line.contains("omitted")).collect()
         };

@@ -20,7 +20,7 @@ use rustls::{ServerConfig, SupportedProtocolVersion};
 use crate::runtime::certificate;
 
 pub use client::ClientAuth;
-pub use reload::{CertificateReloader, Polled};
+pub use reload::CertificateReloader;
 pub use self_signed::SelfSigned;
 
 /// Why there is no certificate to serve.

@@ -16,17 +16,7 @@ use super::issue::renewal;
 use super::shared::Latest;
 use super::{Current, Error, MinVersion, Pair, Served, Source, directory};
 use crate::runtime::metrics::Metrics;
-
-/// Result of a check of the source.
-#[derive(Debug)]
-pub enum Polled {
-    /// No change.
-    Unchanged,
-    /// A new certificate is served.
-    Exchanged,
-    /// A new certificate is invalid; the last valid pair stays.
-    Kept(Error),
-}
+use crate::runtime::reload::Reload;
 
 /// Keeps one certificate current.
 pub struct CertificateReloader {
@@ -96,11 +86,11 @@ impl CertificateReloader {
         loop {
             self.wait(interval).await;
             match self.poll(now()) {
-                Polled::Unchanged => {}
-                Polled::Exchanged => {
+                Reload::Unchanged => {}
+                Reload::Reloaded => {
                     info!(not_after = %self.current.load().not_after, "serving a new certificate");
                 }
-                Polled::Kept(reason) => {
+                Reload::Rejected(reason) => {
                     let not_after = self.current.load().not_after;
                     error!(%reason, kept_until = %not_after, "the new certificate cannot be served; keeping the last good one");
                 }
@@ -121,9 +111,9 @@ impl CertificateReloader {
     }
 
     /// Checks once. An invalid certificate is not reported again until it changes.
-    pub fn poll(&mut self, now: Timestamp) -> Polled {
-        let found = match self.look(now) {
-            Ok(None) => return Polled::Unchanged,
+    pub fn poll(&mut self, now: Timestamp) -> Reload<Error> {
+        let found = match self.read(now) {
+            Ok(None) => return Reload::Unchanged,
             Ok(Some(found)) => found,
             Err(reason) => {
                 // Reported once: the next check of the same content is silent.
@@ -131,7 +121,7 @@ impl CertificateReloader {
                 if first {
                     self.metrics.reloads_failed.inc();
                 }
-                return if first { Polled::Kept(reason) } else { Polled::Unchanged };
+                return if first { Reload::Rejected(reason) } else { Reload::Unchanged };
             }
         };
         let outcome = self.serve(&found, now);
@@ -139,17 +129,17 @@ impl CertificateReloader {
         match outcome {
             Ok(()) => {
                 self.metrics.reloads_ok.inc();
-                Polled::Exchanged
+                Reload::Reloaded
             }
             Err(reason) => {
                 self.metrics.reloads_failed.inc();
-                Polled::Kept(reason)
+                Reload::Rejected(reason)
             }
         }
     }
 
     /// The content of the source, when it differs from the last one.
-    fn look(&mut self, now: Timestamp) -> Result<Option<(Pair, Option<Loaded>)>, Error> {
+    fn read(&mut self, now: Timestamp) -> Result<Option<(Pair, Option<Loaded>)>, Error> {
         let due = self.renewal();
         let pair = match &mut self.source {
             Source::Directory(path) => directory::read(path)?,
@@ -196,8 +186,9 @@ mod tests {
 
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{CertificateReloader, Polled};
+    use super::CertificateReloader;
     use crate::runtime::metrics::Metrics;
+    use crate::runtime::reload::Reload;
     use crate::runtime::tls::{MinVersion, SelfSigned, Source};
 
     fn after(days: i64) -> Timestamp {
@@ -211,12 +202,12 @@ mod tests {
         let mut reloader = CertificateReloader::load(source, None, MinVersion::Tls12, None, metrics, after(0)).unwrap();
         let ca = reloader.ca_pem();
         assert!(reloader.current().load().is_valid_at(after(0)) && reloader.current().load().is_valid_at(after(29)));
-        assert!(matches!(reloader.poll(after(19)), Polled::Unchanged));
-        assert!(matches!(reloader.poll(after(21)), Polled::Exchanged));
-        assert!(matches!(reloader.poll(after(22)), Polled::Unchanged));
+        assert!(matches!(reloader.poll(after(19)), Reload::Unchanged));
+        assert!(matches!(reloader.poll(after(21)), Reload::Reloaded));
+        assert!(matches!(reloader.poll(after(22)), Reload::Unchanged));
         assert!(reloader.current().load().is_valid_at(after(50)) && !reloader.current().load().is_valid_at(after(52)));
         assert_eq!(reloader.ca_pem(), ca);
-        assert!(matches!(reloader.poll(after(3640)), Polled::Exchanged));
+        assert!(matches!(reloader.poll(after(3640)), Reload::Reloaded));
         assert_ne!(reloader.ca_pem(), ca);
         assert!(reloader.current().load().is_valid_at(after(3640)));
     }

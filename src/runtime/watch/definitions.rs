@@ -23,7 +23,7 @@ use crate::runtime::metrics::Metrics;
 
 /// State of the CRD of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Standing {
+enum DefinitionState {
     /// Not known yet.
     #[default]
     Unknown,
@@ -36,7 +36,7 @@ enum Standing {
 /// State of both CRDs, and the kinds listed since.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    kinds: [Standing; 2],
+    kinds: [DefinitionState; 2],
     /// Last observed generation of each.
     generations: [Option<i64>; 2],
     /// Counts how often fhpa's CRDs began to be served, or were changed.
@@ -53,22 +53,22 @@ impl Served {
     }
 
     fn ours(&self) -> bool {
-        self.kinds.iter().all(|kind| *kind == Standing::Ours)
+        self.kinds.iter().all(|kind| *kind == DefinitionState::Ours)
     }
 
     /// Why nothing may be read or written, when a CRD is foreign.
     #[must_use]
     pub fn frozen(&self) -> Option<String> {
-        let name = |(kind, name): (&Standing, &str)| match kind {
-            Standing::Foreign(why) => Some(format!("{name}: {why}")),
-            Standing::Unknown | Standing::Ours => None,
+        let name = |(kind, name): (&DefinitionState, &str)| match kind {
+            DefinitionState::Foreign(why) => Some(format!("{name}: {why}")),
+            DefinitionState::Unknown | DefinitionState::Ours => None,
         };
         let all: Vec<String> = self.kinds.iter().zip(DEFINITIONS).filter_map(name).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 
     fn is_known(&self) -> bool {
-        self.kinds.iter().all(|kind| *kind != Standing::Unknown)
+        self.kinds.iter().all(|kind| *kind != DefinitionState::Unknown)
     }
 }
 
@@ -118,9 +118,11 @@ impl Definitions {
         let events = watcher::watch_object(api, name).default_backoff();
         futures::pin_mut!(events);
         while let Some(event) = events.next().await {
-            let (standing, generation) = match event {
+            let (state, generation) = match event {
                 Ok(Some(definition)) => (judge(ours, &definition.data), definition.metadata.generation),
-                Ok(None) => (Standing::Foreign("there is no such definition: run `fhpa install`".to_owned()), None),
+                Ok(None) => {
+                    (DefinitionState::Foreign("there is no such definition: run `fhpa install`".to_owned()), None)
+                }
                 Err(error) => {
                     let error = error.to_string();
                     let why = format!("it cannot be read: {}", excerpt(&error, ERROR));
@@ -130,25 +132,25 @@ impl Definitions {
                     continue;
                 }
             };
-            self.observe(kind, standing, generation, metrics);
+            self.observe(kind, state, generation, metrics);
         }
     }
 
     /// The known state stays: a server that does not answer serves nothing.
     fn cannot_be_read(&self, kind: usize, why: String, metrics: &Metrics) -> bool {
-        let unknown = self.served.borrow().kinds.get(kind) == Some(&Standing::Unknown);
+        let unknown = self.served.borrow().kinds.get(kind) == Some(&DefinitionState::Unknown);
         if unknown {
-            self.observe(kind, Standing::Foreign(why), None, metrics);
+            self.observe(kind, DefinitionState::Foreign(why), None, metrics);
         }
         unknown
     }
 
-    fn observe(&self, kind: usize, standing: Standing, generation: Option<i64>, metrics: &Metrics) {
+    fn observe(&self, kind: usize, state: DefinitionState, generation: Option<i64>, metrics: &Metrics) {
         let before = self.served.borrow().clone();
         self.served.send_if_modified(|served| {
             let known = served.clone();
             if let Some(place) = served.kinds.get_mut(kind) {
-                *place = standing;
+                *place = state;
             }
             let seen = served.generations.get_mut(kind).and_then(|place| std::mem::replace(place, generation));
             // Between two events it may have been foreign.
@@ -172,10 +174,14 @@ impl Definitions {
     }
 }
 
-fn judge(ours: Option<&Value>, live: &Value) -> Standing {
-    let Some(ours) = ours else { return Standing::Foreign("its desired state cannot be built".to_owned()) };
+fn judge(ours: Option<&Value>, live: &Value) -> DefinitionState {
+    let Some(ours) = ours else { return DefinitionState::Foreign("its desired state cannot be built".to_owned()) };
     let lost = served::lost(ours, live);
-    if lost.is_empty() { Standing::Ours } else { Standing::Foreign(format!("it lacks {}", served::shown(&lost))) }
+    if lost.is_empty() {
+        DefinitionState::Ours
+    } else {
+        DefinitionState::Foreign(format!("it lacks {}", served::shown(&lost)))
+    }
 }
 
 /// When a kind is listed.

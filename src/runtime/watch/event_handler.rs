@@ -14,6 +14,11 @@ pub trait EventHandler<K>: Send {
     fn put(&mut self, object: &K);
     /// The object of that namespace and name is gone, or can no longer be decoded.
     fn take(&mut self, namespace: &str, name: &str);
+    /// The object with this uid was deleted. A handler that reads objects beside the watch may know a later one of that
+    /// name already.
+    fn deleted(&mut self, namespace: &str, name: &str, _uid: &str) {
+        self.take(namespace, name);
+    }
     /// All objects of the kind were read through a foreign CRD: they no longer count, and a list follows.
     fn forget(&mut self) {}
     /// An object, of a list or changed, cannot be decoded.

@@ -16,7 +16,7 @@ use super::event_handler::EventHandler;
 use super::kind_index::Key;
 use super::readers::Intakes;
 use super::retries::{Pause, Retries};
-use super::watch_error::{advice, is_missing, is_refusal};
+use super::watch_error::{advice, asked_wait, is_missing, is_refusal};
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::runtime::lifecycle::Condition;
 use crate::runtime::metrics::Metrics;
@@ -56,7 +56,7 @@ pub(super) async fn watch_by<K>(
 {
     loop {
         let term = listing.begin().await;
-        tell(&mut intakes, |intake| intake.forget());
+        notify_all(&mut intakes, |intake| intake.forget());
         let list = Listed { listing, term, condition: &listed };
         tokio::select! {
             () = watch(client, kind, scope.clone(), &mut intakes, list, metrics) => {}
@@ -119,25 +119,25 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
         match event {
             watcher::Event::Init => {
                 self.known.objects.clear();
-                tell(self.intakes, |intake| intake.begin());
+                notify_all(self.intakes, |intake| intake.begin());
             }
             watcher::Event::InitApply(object) => {
                 let (namespace, name) = key(&object.metadata);
                 match self.decode(object) {
-                    Ok(object) => tell(self.intakes, |intake| intake.listed(&object)),
-                    Err(error) => tell(self.intakes, |intake| intake.undecodable(&namespace, &name, &error)),
+                    Ok(object) => notify_all(self.intakes, |intake| intake.listed(&object)),
+                    Err(error) => notify_all(self.intakes, |intake| intake.undecodable(&namespace, &name, &error)),
                 }
             }
             watcher::Event::InitDone => {
-                tell(self.intakes, |intake| intake.end());
+                notify_all(self.intakes, |intake| intake.end());
                 self.listed.listing.listed(self.listed.term);
                 self.listed.condition.met();
             }
             watcher::Event::Apply(object) => {
                 let (namespace, name) = key(&object.metadata);
                 match self.decode(object) {
-                    Ok(object) => tell(self.intakes, |intake| intake.put(&object)),
-                    Err(error) => tell(self.intakes, |intake| {
+                    Ok(object) => notify_all(self.intakes, |intake| intake.put(&object)),
+                    Err(error) => notify_all(self.intakes, |intake| {
                         intake.take(&namespace, &name);
                         intake.undecodable(&namespace, &name, &error);
                     }),
@@ -146,7 +146,8 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
             watcher::Event::Delete(object) => {
                 let key = key(&object.metadata);
                 self.known.remove(&key);
-                tell(self.intakes, |intake| intake.take(&key.0, &key.1));
+                let uid = object.metadata.uid.unwrap_or_default();
+                notify_all(self.intakes, |intake| intake.deleted(&key.0, &key.1, &uid));
             }
         }
     }
@@ -171,14 +172,14 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
     /// Reports that the list or the watch failed. Returns how long to wait for the next attempt.
     fn failed(&mut self, error: &watcher::Error) -> Duration {
         if self.kind == OPTIONAL && is_missing(error) {
-            tell(self.intakes, |intake| intake.begin());
-            tell(self.intakes, |intake| intake.end());
+            notify_all(self.intakes, |intake| intake.begin());
+            notify_all(self.intakes, |intake| intake.end());
             return ABSENT;
         }
-        tell(self.intakes, |intake| intake.failed(error));
+        notify_all(self.intakes, |intake| intake.failed(error));
         self.metrics.watch_failed(self.kind);
         self.metrics.watch_fails(self.kind, true);
-        let Pause { wait, say } = self.retries.failed(is_refusal(error));
+        let Pause { wait, say } = self.retries.failed(is_refusal(error), asked_wait(error));
         if let Some(failures) = say {
             let kind = self.kind;
             let what = error.to_string();
@@ -189,7 +190,7 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
     }
 }
 
-fn tell<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K>)) {
+fn notify_all<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K>)) {
     for intake in intakes {
         what(&mut **intake);
     }

@@ -40,8 +40,9 @@ impl Retries {
         std::mem::take(&mut self.failures) > 0
     }
 
-    /// The watch failed. Refusals are tried again at the pace of what only people mend.
-    pub(super) fn failed(&mut self, refused: bool) -> Pause {
+    /// The watch failed. Refusals are tried again at the pace of what only people mend, and nothing before the wait that
+    /// the API server `asked` for.
+    pub(super) fn failed(&mut self, refused: bool, asked: Option<Duration>) -> Pause {
         self.failures = self.failures.saturating_add(1);
         let class = if refused { ErrorClass::Refused } else { ErrorClass::Transient };
         // Different for each process, so that the replicas do not ask at the same instants.
@@ -51,7 +52,7 @@ impl Retries {
         if due {
             self.said = Some(now);
         }
-        Pause { wait: backoff::wait(class, self.failures, &key, None), say: due.then_some(self.failures) }
+        Pause { wait: backoff::wait(class, self.failures, &key, asked), say: due.then_some(self.failures) }
     }
 }
 
@@ -65,7 +66,7 @@ mod tests {
         let (mut attempts, mut lines) = (0, Vec::new());
         let begun = steady();
         while begun.elapsed() < Duration::from_mins(30) {
-            let Pause { wait, say } = retries.failed(true);
+            let Pause { wait, say } = retries.failed(true, None);
             attempts += 1;
             lines.extend(say);
             tokio::time::sleep(wait).await;
@@ -75,6 +76,7 @@ mod tests {
         assert!(lines.len() <= 31 && lines.len() >= 14, "{lines:?}");
         assert_eq!(lines[0], 1);
         assert!(retries.succeeded() && !retries.succeeded());
-        assert_eq!(retries.failed(false).say, Some(1));
+        assert_eq!(retries.failed(false, None).say, Some(1));
+        assert_eq!(retries.failed(false, Some(Duration::from_secs(9))).wait, Duration::from_secs(9));
     }
 }

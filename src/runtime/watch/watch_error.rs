@@ -1,6 +1,11 @@
 //! Errors of a watch: what they mean, and what to do about them. No I/O.
 
+use std::time::Duration;
+
+use kube::core::Status;
 use kube::runtime::watcher;
+
+use crate::runtime::control_plane::retry_after;
 
 /// Whether trying again soon is in vain: until a role or a credential changes the answer stays the same.
 pub(super) fn is_refusal(error: &watcher::Error) -> bool {
@@ -12,13 +17,22 @@ pub(super) fn is_missing(error: &watcher::Error) -> bool {
     code(error) == Some(404)
 }
 
+/// The wait that the API server asks for.
+pub(super) fn asked_wait(error: &watcher::Error) -> Option<Duration> {
+    retry_after(status(error)?)
+}
+
 /// The status code of a response; `None` without one.
 fn code(error: &watcher::Error) -> Option<u16> {
+    status(error).map(|status| status.code)
+}
+
+fn status(error: &watcher::Error) -> Option<&Status> {
     use watcher::Error as E;
     match error {
         E::InitialListFailed(kube::Error::Api(status))
         | E::WatchStartFailed(kube::Error::Api(status))
-        | E::WatchError(status) => Some(status.code),
+        | E::WatchError(status) => Some(status),
         _ => None,
     }
 }

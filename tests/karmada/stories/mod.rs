@@ -11,6 +11,7 @@ mod moves;
 mod overflow;
 mod pull;
 mod release;
+mod restore;
 mod rotation;
 mod scalers;
 mod upkeep;
@@ -60,6 +61,7 @@ stories! {
     "a_member_is_decommissioned": upkeep::a_member_is_decommissioned,
     "a_lost_zone_stops_no_member": day2::a_lost_zone_stops_no_member,
     "going_back_a_version_moves_nothing": day2::going_back_a_version_moves_nothing,
+    "a_restored_etcd_ends_no_pod": restore::a_restored_etcd_ends_no_pod,
     "credentials_and_certificates_are_exchanged_without_a_failed_review": rotation::exchanged_without_a_failed_review,
     "an_upgrade_of_karmada_loses_nothing": upkeep::an_upgrade_of_karmada_loses_nothing,
     "an_uninstallation_hands_everything_back": upkeep::an_uninstallation_hands_everything_back,

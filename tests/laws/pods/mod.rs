@@ -10,8 +10,9 @@
 //! Tolerated: the member's own HPA, within bounds that allow the demand; the user's `maxReplicas`, or upper threshold of
 //! a cluster, below the ready replicas; `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a
 //! cluster that did not answer when it left, or before its workload was deleted, which happens after it is back, even
-//! where it got a share again; the whole copy of a Duplicated workload while another serves; a quarter of
-//! the replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a
+//! where it got a share again; the same for a cluster that Karmada's own division left out before a FederatedHPA held
+//! the workload; the whole copy of a workload that was Duplicated when the cluster left, while another serves; a quarter
+//! of the replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a
 //! replacement; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes Karmada refuse
 //! every division of them.
 
@@ -30,6 +31,8 @@ use super::{Change, Court, Law, is_ours};
 const AFTERMATH: SignedDuration = SignedDuration::from_secs(60);
 /// Longest time that a cluster is waited for that leaves: after it, it leaves all the same.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
+/// Until what a member's HPA did is reported.
+const REPORTED: SignedDuration = SignedDuration::from_secs(5);
 /// Times of an eviction are stored in whole seconds.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 /// Between the loss of a cluster and the replicas that others are asked for.
@@ -153,9 +156,19 @@ impl Pods {
             }
             let entries: BTreeSet<String> = binding.entries.keys().cloned().collect();
             let left: Vec<String> = past.entries.difference(&entries).cloned().collect();
-            for cluster in left.into_iter().filter(|cluster| !world.answers(cluster)) {
-                past.lose(target, &cluster, binding.purges_at_once, court);
+            let duplicates = world.acts_on(target).map_or(!binding.divides, |(_, hpa)| world.duplicates(hpa));
+            for cluster in left {
+                if !past.is_bound(world) {
+                    past.gone.insert(cluster.clone(), world.now);
+                }
+                if duplicates {
+                    past.copies.insert(cluster.clone());
+                }
+                if !world.answers(&cluster) {
+                    past.lose(target, &cluster, binding.purges_at_once, court);
+                }
             }
+            past.copies.retain(|cluster| !entries.contains(cluster));
             past.exceed(target, world);
             let out = past.gone.iter_mut().filter(|(cluster, _)| !entries.contains(*cluster));
             out.for_each(|(_, since)| *since = world.now);
@@ -191,6 +204,9 @@ impl Pods {
             } else {
                 past.remove(target, cluster, after.asked, court);
             }
+        }
+        if by_hpa && after.asked < before.asked {
+            past.fall(before.asked - after.asked, world.now);
         }
         if there.is_none() {
             past.gone.remove(cluster);

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::Court;
 use super::super::world::{Federated, Target, World};
-use super::{AFTERMATH, AT_ONCE, PATIENCE, SECOND, ended};
+use super::{AFTERMATH, AT_ONCE, PATIENCE, REPORTED, SECOND, ended};
 
 /// What is known of one workload in one cluster.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,13 +63,24 @@ pub struct Past {
     /// Their eviction ended only after the longest time.
     pub late: BTreeSet<String>,
     pub entries: BTreeSet<String>,
-    /// Taken out of the binding while they did not answer, and when they were last out of it: Karmada deletes the
-    /// workload after they are back, even where they got a share again.
+    /// Taken out of the binding while every cluster had the whole of it.
+    pub copies: BTreeSet<String>,
+    /// Taken out of the binding while they did not answer, or by Karmada's own division while nobody held the workload,
+    /// and when they were last out of it: Karmada deletes the workload after they are back or its queue has come to it,
+    /// even where they got a share again.
     pub gone: BTreeMap<String, Timestamp>,
     pub lost: Vec<Lost>,
+    /// Replicas that HPAs of members removed, and when: for a moment nobody knows.
+    pub fell: Vec<(Timestamp, i64)>,
 }
 
 impl Past {
+    /// The HPA of a member, ours or another's, asks for so many fewer replicas.
+    pub fn fall(&mut self, replicas: i64, now: Timestamp) {
+        self.fell.retain(|(at, _)| now.duration_since(*at) < REPORTED);
+        self.fell.push((now, replicas));
+    }
+
     /// The user asks for fewer replicas than run: which of them go is not said, and members remove some by themselves.
     pub fn exceed(&mut self, target: &Target, world: &World) {
         let Some((_, hpa)) = world.acts_on(target).filter(|(_, hpa)| !world.duplicates(hpa)) else { return };
@@ -142,7 +153,7 @@ impl Past {
         let world = court.world;
         let divides = || world.binding(target).is_none_or(|binding| binding.divides);
         let duplicates = world.acts_on(target).map_or_else(|| !divides(), |(_, hpa)| world.duplicates(hpa));
-        let whole = left == 0 && duplicates;
+        let whole = left == 0 && (duplicates || self.copies.contains(cluster));
         let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
         let served = others.any(|(_, share)| share.ready > 0);
         let uncovered = if whole && served { 0 } else { self.cover(cluster, moved) };
@@ -181,7 +192,8 @@ impl Past {
     /// leaves.
     pub fn allowance(&self, target: &Target, world: &World) -> i64 {
         let Some((_, hpa)) = world.acts_on(target) else { return 0 };
-        let asked: i64 = self.shares.values().map(|share| share.asked).sum();
+        let fell = self.fell.iter().filter(|(at, _)| world.now.duration_since(*at) < REPORTED);
+        let asked: i64 = self.shares.values().map(|share| share.asked).chain(fell.map(|(_, fell)| *fell)).sum();
         // One whose first pods went because more ran than max leaves as the others do.
         let leave = self.owing.iter().chain(&self.exceeded).chain(self.leaving.keys());
         let leave: BTreeSet<&String> = leave.collect();
@@ -193,15 +205,29 @@ impl Past {
     pub fn lose(&mut self, target: &Target, cluster: &str, at_once: bool, court: &mut Court<'_>) {
         self.gone.insert(cluster.to_owned(), court.world.now);
         let share = self.share(cluster);
-        let moved = share.demand.min(share.ready);
+        let (moved, asked) = (share.demand.min(share.ready), share.asked);
         (share.demand, share.ready, share.asked) = (0, 0, 0);
+        for lost in &mut self.lost {
+            lost.wanted -= asked;
+        }
         let uncovered = self.cover(cluster, moved);
         let assists = court.world.acts_on(target).is_some_and(|(_, hpa)| hpa.assists && !court.world.duplicates(hpa));
         if uncovered > 0 && assists && !at_once {
-            let asked: i64 = self.others(court.world).map(|share| share.asked).sum();
+            let asked: i64 =
+                self.entries.iter().filter_map(|cluster| self.shares.get(cluster)).map(|share| share.asked).sum();
             let since = court.worked;
             self.lost.push(Lost { cluster: cluster.to_owned(), wanted: asked + uncovered, since });
         }
+    }
+
+    /// Replicas that clusters with an entry are asked for. What was written to one that is cut off, or stopped to answer
+    /// a moment later, was asked of it as well: it keeps its share while it is tolerated, and owes that when it fails.
+    fn asked(&self, target: &Target, world: &World) -> i64 {
+        let owner = world.acts_on(target).map(|(owner, _)| owner);
+        let written =
+            |cluster: &str| owner.and_then(|owner| world.sent(owner, cluster)).map_or(0, |sent| sent.bounds.min);
+        let asked = |cluster: &String| self.shares.get(cluster).map_or(0, |share| share.asked).max(written(cluster));
+        self.entries.iter().map(asked).sum()
     }
 
     pub fn others<'a>(&'a self, world: &'a World) -> impl Iterator<Item = &'a Share> {
@@ -214,7 +240,7 @@ impl Past {
     pub fn look_at_lost(&mut self, target: &Target, court: &mut Court<'_>) {
         let world = court.world;
         let shares: Vec<Share> = self.others(world).copied().collect();
-        let asked: i64 = shares.iter().map(|share| share.asked).sum();
+        let asked = self.asked(target, world);
         let full = shares.iter().all(|share| share.asked >= share.max || share.ready < share.asked);
         let mine = world.acts_on(target).is_some() && !shares.is_empty();
         let entries = &self.entries;

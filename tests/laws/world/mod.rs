@@ -8,8 +8,8 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use self::read::{amounts, binding, federated, is_ours, member_hpa, place, sent, target_of, workload};
-pub use self::read::{int, items, label, text, truth};
+use self::read::{amounts, binding, federated, is_ours, member_hpa, place, sent, workload};
+pub use self::read::{int, items, label, target_of, text, truth};
 use super::Change;
 
 /// Namespace and name.

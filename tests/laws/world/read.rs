@@ -19,7 +19,7 @@ pub fn label<'a>(object: &'a Value, map: &str, key: &str) -> &'a str {
 }
 
 /// Whether an object of this kind is a workload that a FederatedHPA could scale.
-pub(super) fn target_of(kind: &str, object: &Value) -> Option<Target> {
+pub fn target_of(kind: &str, object: &Value) -> Option<Target> {
     let scaled = at(object, "/spec/template").is_some() && !matches!(kind, "ReplicaSet" | "Job" | "DaemonSet");
     scaled.then(|| Target { kind: format!("{} {kind}", text(object, "/apiVersion")), name: Name::of(object) })
 }

@@ -178,6 +178,30 @@ async fn while_most_clusters_are_lost_at_once_nothing_fails_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_two_clusters_that_were_lost_at_once_the_second_to_return_is_waited_for_anew() {
+    let stage = Stage::new(2).await;
+    stage.web(2, weights(&[1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(10).await;
+    for cluster in ["member1", "member2"] {
+        stage.fleet.fail(cluster, true).unwrap();
+    }
+    stage.pass(900).await;
+    let conditions = stage.all_conditions().await;
+    assert!(conditions.contains(&"FailoverPaused=True TooManyClustersNotReady".to_owned()), "{conditions:?}");
+    stage.fleet.fail("member1", false).unwrap();
+    stage.pass(120).await;
+    assert_eq!(stage.entries().await, "member1=1 member2=1", "{:?}", stage.messages().await);
+    stage.fleet.fail("member2", false).unwrap();
+    stage.pass(120).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..5 1..5".into(), "1 1".into()));
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_late_word_of_the_scheduler_is_repaired() {
     let (stage, one) = running().await;
     let clusters = json!([{"name": "member1", "replicas": 9}, {"name": "member3", "replicas": 1}]);

@@ -2,7 +2,7 @@
 
 use fhpa::decision::validation::Settings;
 use fhpa::playground::json::{annotation, label};
-use fhpa::run::withdrawal::{Hold, LeaseLocation};
+use fhpa::run::withdrawal::{LeaseHold, LeaseLocation};
 use serde_json::{Value, json};
 
 use super::{Stage, deployment, hpa, policy, weights};
@@ -52,7 +52,7 @@ async fn an_uninstallation_gives_back_what_nobody_served() {
     stage.delete("FederatedHPA", "web").await;
     let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let client = stage.fleet.control().client();
-    let hold = Hold::take(client, place, "uninstall".into(), stage.wall.clock(), |_| {}).await.unwrap();
+    let hold = LeaseHold::take(client, place, "uninstall".into(), stage.wall.clock(), |_| {}).await.unwrap();
     let back = hold.hand_back(Settings::default(), std::time::Duration::from_secs(120)).await.unwrap();
     assert_eq!((back.done, back.left), (vec!["prod/web".to_owned()], Vec::new()));
     stage.pass(30).await;

@@ -5,7 +5,7 @@ use fhpa::decision::load::Load;
 use fhpa::decision::plan::Cluster;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::member::nodes;
-use fhpa::reconcile::federated_hpa::observe::{Words, observe};
+use fhpa::reconcile::federated_hpa::observe::{PlacementSpec, observe};
 use serde_json::json;
 
 use super::{START, Stage, plan, weights};
@@ -15,8 +15,8 @@ use crate::stories::Process;
 fn seen(stage: &Stage, one: &Process, cluster: &str) -> (u32, Option<u32>, Option<Load>) {
     let view = one.live.cache.view(&Key::new("prod", "web")).unwrap();
     let binding = view.binding.as_deref().unwrap();
-    let words = Words::of(&view, binding).unwrap();
-    let observed = observe(&view, binding, &words, &one.live, (stage.wall.clock())());
+    let placement_spec = PlacementSpec::of(&view, binding).unwrap();
+    let observed = observe(&view, binding, &placement_spec, &one.live, (stage.wall.clock())());
     let found: Vec<&Cluster<'_>> = observed.request.clusters.iter().filter(|one| one.name == cluster).collect();
     (found[0].pending, found[0].desired, found[0].load)
 }

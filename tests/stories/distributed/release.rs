@@ -9,8 +9,8 @@ use fhpa::decision::validation::Settings;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
 use fhpa::playground::member::Timing;
-use fhpa::playground::objects::Objects;
-use fhpa::run::withdrawal::{HandedBack, Hold, LeaseLocation};
+use fhpa::playground::objects::{Kind, Objects};
+use fhpa::run::withdrawal::{HandedBack, LeaseHold, LeaseLocation};
 use fhpa::runtime::clock;
 use serde_json::{Value, json};
 
@@ -117,12 +117,12 @@ async fn an_object_that_was_never_taken_over_is_let_alone() {
 }
 
 /// The Lease, taken for a removal, and for how many seconds its holder could still act.
-async fn taken(stage: &Stage) -> (Hold, u64) {
+async fn taken(stage: &Stage) -> (LeaseHold, u64) {
     let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let mut waited = 0;
     let told = |acquired: &fhpa::runtime::lease_handover::Acquired| waited = acquired.wait.as_secs();
     let client = stage.fleet.control().client();
-    let hold = Hold::take(client, place, "uninstall".into(), stage.wall.clock(), told).await.unwrap();
+    let hold = LeaseHold::take(client, place, "uninstall".into(), stage.wall.clock(), told).await.unwrap();
     (hold, waited)
 }
 
@@ -149,6 +149,32 @@ async fn an_uninstallation_takes_the_lease_from_a_controller_and_hands_back_with
     let hpa = stage.get("FederatedHPA", "web").await;
     assert!(items(&hpa, "/metadata/finalizers").is_empty());
     one.stop().await;
+}
+
+/// Deletes the Lease, as somebody with `kubectl`.
+async fn delete_lease(stage: &Stage) {
+    let leases = Kind::regular("coordination.k8s.io/v1", "Lease", true);
+    let lease = stage.control.get(&leases, "karmada-system", "fhpa").await.unwrap().unwrap();
+    stage.control.delete(&leases, &lease).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_uninstallation_waits_for_a_controller_whose_lease_was_deleted() {
+    let (stage, one) = moved().await;
+    let before = pods(&stage).await;
+    delete_lease(&stage).await;
+    let (hold, waited) = taken(&stage).await;
+    assert_eq!(waited, 15, "who held the Lease may still act");
+    assert!(one.leadership.borrow().is_none(), "it stands by");
+    assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));
+    hold.park().await.unwrap();
+    stage.pass(60).await;
+    handed_back(&stage).await;
+    assert_eq!(pods(&stage).await, before);
+    one.stop().await;
+    // Now nothing is held, so it does not matter who acts.
+    delete_lease(&stage).await;
+    assert_eq!(taken(&stage).await.1, 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -41,7 +41,7 @@ pub struct FederatedHpaEntry {
     /// Its target.
     pub target: Target,
     /// The workload that it has taken over; its target, where none is recorded.
-    pub taken: CrossVersionObjectReference,
+    pub taken_over: CrossVersionObjectReference,
     /// When Karmada's own controller last wrote its status.
     pub upstream: Option<Timestamp>,
 }
@@ -58,14 +58,14 @@ impl FederatedHpaEntry {
         let mut object = object.clone();
         object.metadata.managed_fields = None;
         let target = target(&object, &object.spec.scale_target_ref);
-        let taken = taken(&object).unwrap_or_else(|| object.spec.scale_target_ref.clone());
+        let taken_over = taken_over(&object).unwrap_or_else(|| object.spec.scale_target_ref.clone());
         let status = object.status.as_mut();
         let lists = status.map(|status| (status.cluster_hpa_desired.take(), status.aggregated_status.take()));
         let (desired, shown) = lists.unwrap_or_default();
         let desired = desired.map(|all| all.into_iter().map(bounds).collect());
         let hpa = |part: ClusterHPAStatus| (part.cluster_name, FoldedStatus::shared(part.status));
         let shown = shown.map(|all| all.into_iter().map(hpa).collect());
-        Self { key: Key::of(&object.metadata), object, desired, shown, target, taken, upstream }
+        Self { key: Key::of(&object.metadata), object, desired, shown, target, taken_over, upstream }
     }
 
     /// Its mode; `None`: it never had one.
@@ -76,8 +76,8 @@ impl FederatedHpaEntry {
 
     /// The workload that it has taken over.
     #[must_use]
-    pub fn taken_target(&self) -> Target {
-        target(&self.object, &self.taken)
+    pub fn taken_over_target(&self) -> Target {
+        target(&self.object, &self.taken_over)
     }
 
     /// Its name.
@@ -239,7 +239,7 @@ pub fn target_of(workload: &ObjectReference) -> Target {
 }
 
 /// The recorded workload that is taken over.
-fn taken(object: &FederatedHPA) -> Option<CrossVersionObjectReference> {
+fn taken_over(object: &FederatedHPA) -> Option<CrossVersionObjectReference> {
     let mut words = object.metadata.annotations.as_ref()?.get(names::WORKLOAD)?.split(' ').map(str::to_owned);
     let (api_version, kind, name) = (words.next()?, words.next()?, words.next()?);
     Some(CrossVersionObjectReference { api_version, kind, name })
@@ -261,7 +261,7 @@ impl Item for FederatedHpaEntry {
     }
     /// After an edit it still holds another workload for a while.
     fn also_about(&self) -> Option<Target> {
-        self.held().then(|| self.taken_target()).filter(|taken| *taken != self.target)
+        self.held().then(|| self.taken_over_target()).filter(|taken| *taken != self.target)
     }
 }
 

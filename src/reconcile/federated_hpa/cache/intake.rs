@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Cache;
+use super::affected::CachedKind;
 use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
-use super::kept::Kept;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::controller::key::Key;
 use crate::runtime::watch::{EventHandler, KindReader, Readers};
@@ -36,7 +36,7 @@ impl Cache {
     }
 }
 
-impl<K, I: Kept + Send> EventHandler<K> for Reader<K, I>
+impl<K, I: CachedKind + Send> EventHandler<K> for Reader<K, I>
 where
     I: 'static,
 {
@@ -54,6 +54,9 @@ where
     }
     fn take(&mut self, namespace: &str, name: &str) {
         self.cache.take::<I>(&Key::new(namespace, name));
+    }
+    fn deleted(&mut self, namespace: &str, name: &str, uid: &str) {
+        self.cache.deleted::<I>(&Key::new(namespace, name), uid);
     }
     fn forget(&mut self) {
         self.cache.forget::<I>();

@@ -7,14 +7,15 @@
 //! Each kind is kept in a [`Table`]. Unlike other caches, this one holds several kinds under one lock, as a view is of
 //! one moment, and some of its changes cause a reconcile only at a later time.
 
+mod affected;
 mod binding;
 mod by_cluster;
 pub mod entry;
 mod folded;
 mod intake;
-mod kept;
 mod marks;
 mod member_hpa;
+pub mod reading;
 mod view;
 
 use std::collections::BTreeSet;
@@ -24,10 +25,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use self::affected::CachedKind;
+pub use self::affected::MEASUREMENTS;
 use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of};
 pub use self::intake::Reader;
-use self::kept::Kept;
-pub use self::kept::MEASUREMENTS;
 pub use self::marks::Marked;
 use self::marks::Marks;
 pub use self::view::{Fleet, View};
@@ -62,29 +63,9 @@ struct Inner {
     changed: BTreeSet<Key>,
     /// FederatedHPAs with changed measurements, and when these are reported.
     moved: (BTreeSet<Key>, Option<Instant>),
-    /// While Works are read beside the watch: the uids of those that the watch reported as deleted meanwhile.
+    /// While lists are read beside the watches: the uids of the objects that the watches reported as deleted meanwhile.
     gone: Option<BTreeSet<Box<str>>>,
     complete: bool,
-}
-
-/// Stores Works that are read beside the watch, until it is dropped.
-pub struct Reading<'a>(&'a Cache);
-
-impl Reading<'_> {
-    /// Stores a Work, unless the watch delivered a newer state.
-    pub fn put(&self, work: &Work) {
-        let member_hpa = MemberHpa::of(work);
-        let gone = self.0.inner.lock().gone.as_ref().is_some_and(|gone| gone.contains(&member_hpa.uid));
-        if !gone {
-            self.0.put(member_hpa);
-        }
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        self.0.inner.lock().gone = None;
-    }
 }
 
 impl Inner {
@@ -116,9 +97,29 @@ impl Inner {
         let binding = self.bindings.about(&entry.target).next().cloned();
         let member_hpas = self.member_hpas.about(&key).cloned().collect();
         let rivals = self.federated_hpas.about(&entry.target).filter(|other| other.key() != key).cloned().collect();
-        let taken = self.bindings.about(&entry.taken_target()).next().cloned();
+        let taken_over_binding = self.bindings.about(&entry.taken_over_target()).next().cloned();
         let (fleet, places) = (self.fleet(), self.places());
-        Some(View { federated_hpa: entry, rivals, binding, taken, member_hpas, fleet, places, scalers: Vec::new() })
+        Some(View {
+            federated_hpa: entry,
+            rivals,
+            binding,
+            taken_over_binding,
+            member_hpas,
+            fleet,
+            places,
+            scalers: Vec::new(),
+        })
+    }
+
+    /// Follows a change of a kind in everything that depends on it.
+    fn follow<I: CachedKind>(&mut self, change: &Change<I>) {
+        I::index(self, change);
+        I::touch(self, change);
+        if let (Some(before), Some(gone)) = (&change.before, &mut self.gone)
+            && change.after.as_ref().is_none_or(|after| after.uid() != before.uid())
+        {
+            gone.insert(before.uid().into());
+        }
     }
 
     /// Once everything is listed, all are reconciled: earlier decisions were based on a part.
@@ -209,7 +210,7 @@ impl Cache {
             federated_hpa: Arc::new(entry),
             rivals: Vec::new(),
             binding: None,
-            taken: binding,
+            taken_over_binding: binding,
             member_hpas,
             fleet,
             places,
@@ -277,13 +278,6 @@ impl Cache {
         changed
     }
 
-    /// Begins to read Works beside the watch. One reading at a time.
-    #[must_use]
-    pub fn read_works(&self) -> Reading<'_> {
-        self.inner.lock().gone = Some(BTreeSet::new());
-        Reading(self)
-    }
-
     /// The FederatedHPAs that scale a workload.
     #[must_use]
     pub fn scaling(&self, workload: &ObjectReference) -> Vec<Key> {
@@ -325,7 +319,7 @@ impl Cache {
     }
 
     /// An object that was deleted meanwhile is not stored again.
-    fn wrote<I: Kept>(&self, item: I) {
+    fn wrote<I: CachedKind>(&self, item: I) {
         let mut inner = self.inner.lock();
         let table = I::table(&mut inner);
         if table.get(item.key()).is_some_and(|known| known.uid() == item.uid())
@@ -335,54 +329,55 @@ impl Cache {
         }
     }
 
-    fn begin<I: Kept>(&self) {
+    fn begin<I: CachedKind>(&self) {
         I::table(&mut self.inner.lock()).begin();
     }
 
-    fn put<I: Kept>(&self, item: I) {
+    fn put<I: CachedKind>(&self, item: I) {
         if self.change(|table| table.put(item)) {
             self.change.notify_one();
         }
     }
 
-    fn take<I: Kept>(&self, key: &Key) {
+    fn take<I: CachedKind>(&self, key: &Key) {
         if self.change(|table: &mut Table<I>| table.take(key)) {
             self.change.notify_one();
         }
     }
 
+    fn deleted<I: CachedKind>(&self, key: &Key, uid: &str) {
+        if self.change(|table: &mut Table<I>| table.deleted(key, uid)) {
+            self.change.notify_one();
+        }
+    }
+
     /// Stores an object of a list. The changes of a list are reported at its end.
-    fn list<I: Kept>(&self, item: I) {
+    fn list<I: CachedKind>(&self, item: I) {
         self.change(|table| table.list(item));
     }
 
     /// Returns whether there was a change.
-    fn change<I: Kept>(&self, how: impl FnOnce(&mut Table<I>) -> Option<Change<I>>) -> bool {
+    fn change<I: CachedKind, C: IntoIterator<Item = Change<I>>>(&self, how: impl FnOnce(&mut Table<I>) -> C) -> bool {
         let mut inner = self.inner.lock();
-        let change = how(I::table(&mut inner));
-        if let Some(change) = &change {
-            I::index(&mut inner, change);
-            I::touch(&mut inner, change);
+        let mut any = false;
+        for change in how(I::table(&mut inner)) {
+            inner.follow(&change);
+            any = true;
         }
-        change.is_some()
+        any
     }
 
     /// Drops all objects of a kind until the next list.
-    fn forget<I: Kept>(&self) {
+    fn forget<I: CachedKind>(&self) {
         let mut inner = self.inner.lock();
         *I::table(&mut inner) = Table::default();
-        (inner.fleet, inner.reported) = (None, None);
+        (inner.fleet, inner.reported, inner.gone) = (None, None, None);
         inner.complete = false;
     }
 
-    fn end<I: Kept>(&self) {
-        let mut inner = self.inner.lock();
-        for change in I::table(&mut inner).end() {
-            I::index(&mut inner, &change);
-            I::touch(&mut inner, &change);
-        }
-        inner.complete();
-        drop(inner);
+    fn end<I: CachedKind>(&self) {
+        self.change(Table::<I>::end);
+        self.inner.lock().complete();
         self.change.notify_one();
     }
 }

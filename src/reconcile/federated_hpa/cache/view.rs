@@ -39,7 +39,7 @@ pub struct View {
     /// The binding of its workload.
     pub binding: Option<Arc<Binding>>,
     /// The binding of the workload that it has taken over: differs only after an edit.
-    pub taken: Option<Arc<Binding>>,
+    pub taken_over_binding: Option<Arc<Binding>>,
     /// Its Works, in order of their clusters: they are sorted by namespace, which contains the name of the cluster.
     pub member_hpas: Vec<Arc<MemberHpa>>,
     /// The member clusters.

@@ -38,7 +38,7 @@ pub(super) fn read<'a>(source: &Source, answer: &MetricsApiResponse, of: &[Clust
     Readings::Clusters(readings.collect())
 }
 
-/// Whether one value stands for all pods of this name.
+/// Whether one value covers all pods of this name.
 fn is_one(answer: &MetricsApiResponse, pod: &Pod) -> bool {
     match answer {
         MetricsApiResponse::Usage(usages) => usages.of(&pod.name).any(|usage| usage.cluster().is_empty()),

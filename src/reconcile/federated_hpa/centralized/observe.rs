@@ -39,7 +39,7 @@ pub trait Members {
 }
 
 /// The queries for one observation.
-pub struct Inquiry<'a> {
+pub struct MetricQueries<'a> {
     clusters: Vec<Assigned<'a>>,
     metrics: Vec<Option<Asking>>,
     duplicated: bool,
@@ -72,22 +72,22 @@ impl Members for Live<'_> {
 impl Centralized {
     /// Observes the workload whose pods `selector` selects.
     pub async fn observe<'a>(&self, view: &View, binding: &'a Binding, selector: &Selector) -> Gathered<'a> {
-        let inquiry = Inquiry::of(view, binding, &self.settings);
+        let queries = MetricQueries::of(view, binding, &self.settings);
         let namespace = view.federated_hpa.object.metadata.namespace.as_deref().unwrap_or_default();
-        let clusters = inquiry.clusters.iter();
+        let clusters = queries.clusters.iter();
         let ready: Vec<&str> = clusters.filter(|cluster| cluster.ready).map(|cluster| cluster.name).collect();
-        let asked = inquiry.metrics.iter().flatten().map(|asking| async {
+        let asked = queries.metrics.iter().flatten().map(|asking| async {
             match asking.of {
                 Respondent::Members => self.metrics.ask(&ready, &asking.query).await,
                 Respondent::ControlPlane => self.metrics.ask(&[CONTROL_PLANE], &asking.query).await,
             }
         });
         tokio::join!(self.pods.listed(&ready, namespace, PATIENCE), join_all(asked));
-        inquiry.gather(&Live { of: self, namespace, selector })
+        queries.gather(&Live { of: self, namespace, selector })
     }
 }
 
-impl<'a> Inquiry<'a> {
+impl<'a> MetricQueries<'a> {
     /// The queries for the workload of this binding.
     #[must_use]
     pub fn of(view: &View, binding: &'a Binding, settings: &Settings) -> Self {

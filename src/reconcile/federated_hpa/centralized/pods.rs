@@ -294,7 +294,7 @@ impl State {
     }
 }
 
-/// Returns when nothing asked for the pods for a while; nobody finds them then.
+/// Returns when nothing asked for the pods for a while; they are no longer found then.
 async fn unused(places: &Mutex<BTreeMap<Place, Arc<NamespacePods>>>, place: &Place, kept: &NamespacePods) {
     loop {
         let end = *kept.used.lock() + IDLE;

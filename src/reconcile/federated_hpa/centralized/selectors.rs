@@ -29,7 +29,7 @@ struct InNamespace {
     /// Those of the workloads of other FederatedHPAs.
     others: SelectorIndex,
     read: BTreeMap<Arc<str>, Read>,
-    /// Until when nobody needs to look for other FederatedHPAs.
+    /// Until when no search for other FederatedHPAs is needed.
     looked: Option<Timestamp>,
 }
 
@@ -62,7 +62,7 @@ impl Selectors {
 }
 
 impl InNamespace {
-    /// The FederatedHPAs whose scale is to be read; those that are gone are dropped.
+    /// The FederatedHPAs whose scale should be read; those that are gone are dropped.
     fn unread(&mut self, all: Vec<Arc<FederatedHpaEntry>>, now: Timestamp) -> Vec<Arc<FederatedHpaEntry>> {
         let names: BTreeSet<Arc<str>> = all.iter().map(|entry| entry.key().name).collect();
         let Self { others, read, .. } = self;

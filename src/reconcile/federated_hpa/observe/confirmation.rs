@@ -21,7 +21,7 @@ const LONGEST: SignedDuration = SignedDuration::from_mins(5);
 const AGAIN: Duration = Duration::from_secs(15);
 
 /// Stores the responses of members. Returns whether any of them is new.
-pub fn take_in(live: &LiveState, view: &View, now: Timestamp) -> bool {
+pub fn store_responses(live: &LiveState, view: &View, now: Timestamp) -> bool {
     let key = view.federated_hpa.key();
     let metrics = view.federated_hpa.object.spec.metrics.as_deref().unwrap_or_default();
     let mut stored = false;

@@ -21,7 +21,7 @@ pub struct ForeignHpa {
     pub target: Target,
     /// Its uid.
     pub uid: String,
-    /// Who would restore it; `None`: nobody.
+    /// The owner that would restore it, if any.
     pub owner: Option<String>,
 }
 

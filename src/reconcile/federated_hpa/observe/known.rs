@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 
 use super::failover::FAILOVER_PAUSED;
-use super::{Words, observed};
+use super::{PlacementSpec, observed};
 use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
 use crate::convert::fleet::replicas;
@@ -48,7 +48,7 @@ impl<'a> Known<'a> {
     }
 
     /// The known past of the clusters, for the rules.
-    pub(super) fn past(&self, view: &'a View, words: &'a Words<'_>, now: Timestamp) -> Past<'a> {
+    pub(super) fn past(&self, view: &'a View, placement_spec: &'a PlacementSpec<'_>, now: Timestamp) -> Past<'a> {
         let noted = |of: fn(&Memory) -> bool| {
             self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
         };
@@ -59,7 +59,7 @@ impl<'a> Known<'a> {
             evicted: self.evicted.clone(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
             resumed: resumed(view, now),
-            may_fail: words.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
+            may_fail: placement_spec.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
         }
     }
 }

@@ -36,7 +36,7 @@ const SCALED_TO_ZERO: &str = "ScaledToZero";
 
 /// Spec and placement, as input of the rules.
 #[derive(Clone)]
-pub struct Words<'a> {
+pub struct PlacementSpec<'a> {
     assignment: Option<Assignment<'a>>,
     affinity: Option<ClusterAffinity<'a>>,
     placement: Placement<'a>,
@@ -45,7 +45,7 @@ pub struct Words<'a> {
     may_fail: Option<Vec<String>>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> PlacementSpec<'a> {
     /// Reads a view.
     ///
     /// # Errors
@@ -132,17 +132,17 @@ impl<'a> Observed<'a> {
 pub fn observe<'a>(
     view: &'a View,
     binding: &'a Binding,
-    words: &'a Words<'a>,
+    placement_spec: &'a PlacementSpec<'a>,
     live: &LiveState,
     now: Timestamp,
 ) -> Observed<'a> {
     let by_name = Known::of(view, binding);
-    let past = by_name.past(view, words, now);
+    let past = by_name.past(view, placement_spec, now);
     let intent = Intent {
-        assignment: words.assignment.as_ref(),
-        affinity: words.affinity.as_ref(),
-        placement: &words.placement,
-        observed_group: words.group,
+        assignment: placement_spec.assignment.as_ref(),
+        affinity: placement_spec.affinity.as_ref(),
+        placement: &placement_spec.placement,
+        observed_group: placement_spec.group,
     };
     let Candidates { policy, group, clusters, next, unmet, waiting, paused } =
         candidates(&intent, &view.fleet.members, &past, &live.failover.patience, now);

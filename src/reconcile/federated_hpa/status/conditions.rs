@@ -60,7 +60,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: 
             return ("False", note.code(), format!("{note}{}", unmet.collect::<String>()));
         }
     }
-    // Nobody else does anything about a write that was refused.
+    // Nothing else is done about a write that was refused.
     if let Some(failure) = failure.filter(|failure| failure.class == ErrorClass::Refused && !plan.steps.is_empty()) {
         return ("False", failure.reason, failure.message.clone());
     }

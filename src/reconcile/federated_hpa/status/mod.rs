@@ -91,16 +91,16 @@ fn condition(entry: &FederatedHpaEntry, type_: &str, parts: ConditionParts, now:
 
 /// Whether `status` is equal to that of `entry`. Conditions of other writers are ignored.
 #[must_use]
-pub fn stands(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
-    head_stands(entry, status) && entry.lists(status)
+pub fn is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    head_is_stored(entry, status) && entry.lists(status)
 }
 
 /// Whether `status` is equal to that of `entry`, apart from its lists of clusters.
-fn head_stands(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+fn head_is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let Some(known) = &entry.object.status else { return false };
     // The list is a map by type: its order does not matter.
-    let stands = |condition: &Condition| entry.condition(&condition.type_) == Some(condition);
-    status.conditions.iter().flatten().all(stands) && rest(known) == rest(status)
+    let is_stored = |condition: &Condition| entry.condition(&condition.type_) == Some(condition);
+    status.conditions.iter().flatten().all(is_stored) && rest(known) == rest(status)
 }
 
 /// A status without its conditions and its lists of clusters.
@@ -159,7 +159,7 @@ pub fn measures_only(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> 
         current_metrics: known.current_metrics.clone(),
         ..status.clone()
     };
-    replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && stands(entry, &shown)
+    replicas(&known.aggregated_status) == replicas(&status.aggregated_status) && is_stored(entry, &shown)
 }
 
 /// Whether `status` differs from that of `entry` at most in the messages of conditions: the progress of a step.
@@ -173,7 +173,7 @@ pub fn words_only(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> boo
         entry.condition(&condition.type_).filter(same).unwrap_or(condition).clone()
     };
     let conditions = status.conditions.as_ref().map(|conditions| conditions.iter().map(worded).collect());
-    stands(entry, &FederatedHPAStatus { conditions, ..status.clone() })
+    is_stored(entry, &FederatedHPAStatus { conditions, ..status.clone() })
 }
 
 /// Whether the assignment of `entry` differs from that of `status`.

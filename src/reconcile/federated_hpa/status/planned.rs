@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{ASSIGNED, FAILOVER_PAUSED, READY, condition, conditions, head_stands, health, shown};
+use super::{ASSIGNED, FAILOVER_PAUSED, READY, condition, conditions, head_is_stored, health, shown};
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa_status::MetricStatus;
 use crate::controller::failure::Failure;
@@ -97,9 +97,9 @@ impl<'a> Planned<'a> {
 
     /// Whether it is equal to the stored status. Conditions of other writers are ignored.
     #[must_use]
-    pub fn stands(&self) -> bool {
+    pub fn is_stored(&self) -> bool {
         let entry = &self.view.federated_hpa;
-        head_stands(entry, &self.head) && entry.desires(self.desired()) && entry.shows(&self.shown)
+        head_is_stored(entry, &self.head) && entry.desires(self.desired()) && entry.shows(&self.shown)
     }
 
     /// The status.

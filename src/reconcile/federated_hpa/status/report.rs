@@ -40,7 +40,7 @@ impl Reporter {
         let note = Few(&taking_part.map(share).collect::<Vec<_>>()).to_string();
         let first = entry.object.status.as_ref().is_none_or(|status| status.assignment_hash.is_none());
         let reason = if first { "Assigned" } else { "Reassigned" };
-        self.say(leader, entry, reason, note);
+        self.record_normal(leader, entry, reason, note);
     }
 
     /// Reports clusters that leave although their replicas do not run elsewhere.
@@ -48,7 +48,7 @@ impl Reporter {
         let late = |note: &&Note| matches!(note, Note::LeftUnreplaced { .. });
         if let Some(note) = plan.notes.iter().find(late) {
             info!(object = %entry.key(), "{}: {note}", note.code());
-            self.tell(leader, entry, Severity::Warning, note.code(), note.to_string());
+            self.record_event(leader, entry, Severity::Warning, note.code(), note.to_string());
         }
     }
 
@@ -63,32 +63,32 @@ impl Reporter {
                     "{} is leaving or has failed: other clusters take over its {} replicas",
                     share.cluster, lost.ran
                 );
-                self.say(leader, entry, REPLACEMENT_STARTED, note);
+                self.record_normal(leader, entry, REPLACEMENT_STARTED, note);
             }
             let cause = after.stuck.map(|stuck| stuck.cause);
             if let Some(cause) = cause.filter(|cause| before.stuck.map(|stuck| stuck.cause) != Some(*cause)) {
-                self.say(leader, entry, "ScaleUpBlocked", format!("{} cannot scale: {cause}", share.cluster));
+                self.record_normal(leader, entry, "ScaleUpBlocked", format!("{} cannot scale: {cause}", share.cluster));
             }
             if let Some(assist) = after.assist.filter(|assist| before.assist != Some(*assist)) {
                 let note = format!("{} takes over {} replicas: {}", share.cluster, assist.replicas, Why::ScaleAssisted);
-                self.say(leader, entry, Why::ScaleAssisted.code(), note);
+                self.record_normal(leader, entry, Why::ScaleAssisted.code(), note);
             }
             let why = if after.zero { Why::ScaledToZero } else { Why::ScaledFromZero };
             if after.zero != before.zero {
-                self.say(leader, entry, why.code(), format!("{} {why}", share.cluster));
+                self.record_normal(leader, entry, why.code(), format!("{} {why}", share.cluster));
             }
         }
     }
 
-    fn say(&self, leader: &Leader, entry: &FederatedHpaEntry, reason: &'static str, note: String) {
+    fn record_normal(&self, leader: &Leader, entry: &FederatedHpaEntry, reason: &'static str, note: String) {
         info!(object = %entry.key(), reason, "{note}");
-        self.tell(leader, entry, Severity::Normal, reason, note);
+        self.record_event(leader, entry, Severity::Normal, reason, note);
     }
 
     /// Reports that the replicas of a Centralized workload were changed.
     pub fn rescaled(&self, leader: &Leader, entry: &FederatedHpaEntry, replicas: i32, why: &str) {
         let note = format!("New size: {replicas}; reason: {why}");
-        self.tell(leader, entry, Severity::Normal, "SuccessfulRescale", note);
+        self.record_event(leader, entry, Severity::Normal, "SuccessfulRescale", note);
     }
 
     /// Reports that the workload is handed back, and the parts that failed.
@@ -96,11 +96,11 @@ impl Reporter {
         let note = "handed the workload back to Karmada with its current replicas".to_owned();
         if undone.is_empty() {
             info!(object = %entry.key(), "{note}");
-            return self.tell(leader, entry, Severity::Normal, "Released", note);
+            return self.record_event(leader, entry, Severity::Normal, "Released", note);
         }
         let note = format!("released the workload, but could not finish: {}", undone.join("; "));
         warn!(object = %entry.key(), "{note}");
-        self.tell(leader, entry, Severity::Warning, "ReleasedIncompletely", note);
+        self.record_event(leader, entry, Severity::Warning, "ReleasedIncompletely", note);
     }
 
     /// Reports that fields pruned by a foreign CRD were restored.
@@ -110,20 +110,20 @@ impl Reporter {
             crate::decision::mirror::SPEC
         );
         info!(object = %entry.key(), "{note}");
-        self.tell(leader, entry, Severity::Warning, "FieldsRestored", note);
+        self.record_event(leader, entry, Severity::Warning, "FieldsRestored", note);
     }
 
     /// Reports that an HPA of another name was taken over.
     pub fn adopted(&self, leader: &Leader, entry: &FederatedHpaEntry, cluster: &str, name: &str) {
         let note =
             format!("deleted the HPA {name:?} of {cluster}, which scaled the workload before ({})", names::ADOPT);
-        self.say(leader, entry, "AdoptedHPA", note);
+        self.record_normal(leader, entry, "AdoptedHPA", note);
     }
 
     /// Reports a failure that is retried.
     pub fn failed(&self, leader: &Leader, entry: &FederatedHpaEntry, failure: &Failure) {
         info!(object = %entry.key(), reason = failure.reason, "{failure}");
-        self.tell(leader, entry, Severity::Warning, failure.reason, failure.message.clone());
+        self.record_event(leader, entry, Severity::Warning, failure.reason, failure.message.clone());
     }
 
     /// Reports conditions that became false, or are false for another reason. Each reason is reported once.
@@ -140,7 +140,7 @@ impl Reporter {
             let note = condition.message.clone().unwrap_or_default();
             let (type_, status) = (&*condition.type_, &*condition.status);
             warn!(object = %entry.key(), condition = type_, status, reason, "{note}");
-            self.tell(leader, entry, Severity::Warning, reason.to_owned(), note);
+            self.record_event(leader, entry, Severity::Warning, reason.to_owned(), note);
         }
     }
 
@@ -149,7 +149,7 @@ impl Reporter {
         self.metrics.retried(class);
     }
 
-    fn tell(
+    fn record_event(
         &self,
         leader: &Leader,
         entry: &FederatedHpaEntry,

@@ -1,62 +1,80 @@
-//! Reads the stored Works before the first write of a new leader, so that a write of its predecessor that no watch has
-//! delivered yet counts (docs/design.md#law-2-stay-within-the-budget). Talks to the API server; reads only.
+//! Reads FederatedHPAs, ResourceBindings, Clusters and Works before the first write of a new leader, so that no watch
+//! that lags behind hides what its predecessor knew or wrote (docs/design.md#new-leaders). Talks to the API server;
+//! reads only.
 
-use kube::Client;
-use kube::api::ListParams;
+use kube::api::{DynamicObject, ListParams};
 use kube::core::{ObjectList, Request};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tracing::info;
 
-use crate::api::Work;
 use crate::controller::failure::{Asked, Failure};
 use crate::controller::request::send;
 use crate::reconcile::federated_hpa::cache::Cache;
+use crate::reconcile::federated_hpa::cache::reading::ListHandler;
 use crate::runtime::leader::Leader;
 use crate::runtime::watch::{MANAGED_BY, OURS};
 
-/// Most Works of one response.
+/// Most objects of one response.
 const PAGE: u32 = 500;
 
-/// The term for which Works were read.
+/// The term for which everything was read.
 #[derive(Debug, Default)]
 pub struct LeaderResync(Mutex<Option<Leader>>);
 
 impl LeaderResync {
-    /// Reads all Works of fhpa, once in each term; concurrent callers wait for it.
+    /// Reads everything, once in each term; concurrent callers wait for it.
     ///
     /// # Errors
-    /// When the API server rejects the request or is unreachable: no write is allowed yet.
+    /// When the API server rejects a request or is unreachable: no write is allowed yet.
     pub async fn read(&self, client: &Client, cache: &Cache, leader: &Leader) -> Result<(), Failure> {
         let mut term = self.0.lock().await;
         if term.as_ref().is_some_and(|known| known.is_same(leader)) {
             return Ok(());
         }
-        let reading = cache.read_works();
-        let mut works: usize = 0;
-        let mut next = None;
-        loop {
-            // Without resourceVersion the response includes every acknowledged write.
-            let page = self::page(client, next.as_deref()).await?;
-            works = works.saturating_add(page.items.len());
-            for work in &page.items {
-                reading.put(work);
-            }
-            next = page.metadata.continue_.filter(|token| !token.is_empty());
-            if next.is_none() {
-                break;
-            }
-        }
-        info!(works, "listing Works before the first write of this term");
+        let reading = cache.read();
+        let (all, ours) = (ListParams::default(), ListParams::default().labels(&format!("{MANAGED_BY}={OURS}")));
+        let (federated_hpas, bindings, clusters, works) = tokio::try_join!(
+            list(client, all.clone(), reading.federated_hpas()),
+            list(client, all.clone(), reading.bindings()),
+            list(client, all, reading.clusters()),
+            list(client, ours, reading.works()),
+        )?;
+        info!(federated_hpas, bindings, clusters, works, "listed all objects before the first write of this term");
         *term = Some(leader.clone());
         Ok(())
     }
 }
 
-async fn page(client: &Client, next: Option<&str>) -> Result<ObjectList<Work>, Failure> {
-    let mut ours = ListParams::default().labels(&format!("{MANAGED_BY}={OURS}")).limit(PAGE);
-    if let Some(token) = next {
-        ours = ours.continue_token(token);
+/// Reads all objects of a kind. Without a resourceVersion the response includes every acknowledged write. Returns their
+/// number.
+async fn list<K>(client: &Client, which: ListParams, mut handler: impl ListHandler<K>) -> Result<usize, Failure>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let (group, plural, kind) = (K::group(&()), K::plural(&()), format!("{}s", K::kind(&())));
+    let asked = Asked { verb: "list", group: &group, resource: &plural, object: &kind };
+    let requests = Request::new(K::url_path(&(), None));
+    let mut which = which.limit(PAGE);
+    let (mut count, mut revision) = (0_usize, None);
+    loop {
+        let page: ObjectList<DynamicObject> = send(client, requests.list(&which), asked).await?;
+        count = count.saturating_add(page.items.len());
+        for object in page.items {
+            let uid = object.metadata.uid.clone().unwrap_or_default();
+            // Untyped, so that one object that cannot be decoded does not keep the leader from all others.
+            match object.try_parse::<K>() {
+                Ok(object) => handler.put(&object),
+                Err(_) => handler.undecodable(&uid),
+            }
+        }
+        let first = page.metadata.resource_version.unwrap_or_default();
+        let revision = revision.get_or_insert(first);
+        which.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+        if which.continue_token.is_none() {
+            handler.end(revision);
+            return Ok(count);
+        }
     }
-    let asked = Asked { verb: "list", group: "work.karmada.io", resource: "works", object: &"Works" };
-    send(client, Request::new("/apis/work.karmada.io/v1alpha1/works").list(&ours), asked).await
 }

@@ -81,7 +81,7 @@ impl Release<'_> {
             return Ok(step);
         }
         let there = |binding: &&Binding| binding.object.metadata.deletion_timestamp.is_none();
-        if let Some(binding) = view.taken.as_deref().filter(there)
+        if let Some(binding) = view.taken_over_binding.as_deref().filter(there)
             && (binding.suspended() || binding.marked().is_some())
         {
             return self.hand_back(binding).await;
@@ -158,7 +158,7 @@ impl Release<'_> {
 
     async fn hand_back(self, binding: &Binding) -> Result<Released, WriteError> {
         let key = self.view.federated_hpa.key();
-        let target = target(&self.view.federated_hpa.taken, &key.namespace);
+        let target = target(&self.view.federated_hpa.taken_over, &key.namespace);
         let read = self.takeover.template(target).await.map_err(WriteError::from);
         // Without a template there is nothing to hand back.
         if let Some((place, template)) = self.attempt(read)?.filter(|(_, template)| labelled(template))

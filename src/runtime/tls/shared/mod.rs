@@ -56,7 +56,7 @@ impl SecretPoller {
     ///
     /// # Errors
     /// The Secret cannot be read or written, was not created by fhpa, or a certificate cannot be issued.
-    pub async fn look(&mut self, now: Timestamp) -> Result<Arc<Content>, Error> {
+    pub async fn poll(&mut self, now: Timestamp) -> Result<Arc<Content>, Error> {
         for _ in 0..TRIES {
             let read = self.store.read().await?;
             self.inspect(&read.found);
@@ -104,13 +104,13 @@ impl SecretPoller {
     /// Checks until there is a certificate to serve, for at most `patience`.
     ///
     /// # Errors
-    /// The last error of [`Self::look`].
+    /// The last error of [`Self::poll`].
     pub async fn begin(&mut self, patience: Duration, now: fn() -> Timestamp) -> Result<Latest, Error> {
         let mut last = None;
         let tried = timeout(patience, async {
             let mut pause = Duration::from_millis(500);
             loop {
-                match self.look(now()).await {
+                match self.poll(now()).await {
                     Ok(content) => return content,
                     Err(error) => self.complain(last.insert(error)),
                 }
@@ -130,7 +130,7 @@ impl SecretPoller {
     pub async fn run(mut self, interval: Duration, now: fn() -> Timestamp) {
         loop {
             tokio::time::sleep(interval).await;
-            match self.look(now()).await {
+            match self.poll(now()).await {
                 Ok(_) => {
                     if self.complained.take().is_some() {
                         info!(secret = %self.store.secret(), "the shared certificate can be updated again");

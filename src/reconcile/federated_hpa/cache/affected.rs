@@ -17,7 +17,7 @@ pub const MEASUREMENTS: SignedDuration = SignedDuration::from_secs(30);
 const SHOWN: Duration = MEASUREMENTS.unsigned_abs();
 
 /// A cached kind.
-pub(super) trait Kept: Item + Sized {
+pub(super) trait CachedKind: Item + Sized {
     fn table(inner: &mut Inner) -> &mut Table<Self>;
     /// Updates indexes that depend on the change.
     fn index(_inner: &mut Inner, _change: &Change<Self>) {}
@@ -25,7 +25,7 @@ pub(super) trait Kept: Item + Sized {
     fn touch(inner: &mut Inner, change: &Change<Self>);
 }
 
-impl Kept for FederatedHpaEntry {
+impl CachedKind for FederatedHpaEntry {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.federated_hpas
     }
@@ -40,7 +40,7 @@ impl Kept for FederatedHpaEntry {
     }
 }
 
-impl Kept for Binding {
+impl CachedKind for Binding {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.bindings
     }
@@ -58,7 +58,7 @@ impl Kept for Binding {
     }
 }
 
-impl Kept for MemberHpa {
+impl CachedKind for MemberHpa {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.member_hpas
     }
@@ -67,9 +67,6 @@ impl Kept for MemberHpa {
             .into_iter()
             .flatten()
             .filter_map(|member_hpa| member_hpa.owner.as_deref().cloned());
-        if let (Some(before), None, Some(gone)) = (&change.before, &change.after, &mut inner.gone) {
-            gone.insert(before.uid.clone());
-        }
         if let (Some(before), Some(after)) = (&change.before, &change.after)
             && before.is_like(after)
         {
@@ -82,7 +79,7 @@ impl Kept for MemberHpa {
     }
 }
 
-impl Kept for ClusterEntry {
+impl CachedKind for ClusterEntry {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.places
     }

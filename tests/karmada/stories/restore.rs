@@ -1,0 +1,86 @@
+//! etcd of Karmada goes back to a snapshot, as charts/fhpa/docs/day2.md has it.
+
+use std::time::Duration;
+
+use fhpa::runtime::clock::steady;
+use serde_json::json;
+
+use super::day2::{SPREAD, VERSION, WHOLE, cleared, fleet};
+use crate::stand::{MEMBERS, Stand};
+
+/// For how long Karmada alone, and then fhpa, must end no pod.
+const REST: Duration = Duration::from_secs(40);
+
+async fn rests(stand: &Stand) {
+    let end = steady() + REST;
+    stand.later(2 * REST, "time goes by", async |_| steady() >= end).await;
+}
+
+async fn conditions(stand: &Stand, name: &str) -> String {
+    let hpa = stand.hpa(name).await.unwrap_or_default();
+    let all = hpa["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let line = |one: &serde_json::Value| format!("{}={} {}; ", one["type"], one["status"], one["reason"]);
+    all.iter().map(line).collect()
+}
+
+/// `maxReplicas` and what runs have grown since the snapshot, in both modes.
+pub async fn a_restored_etcd_ends_no_pod(stand: &mut Stand) {
+    fleet(stand).await;
+    let snapshot = stand.lab.directory.path().join("snapshot");
+    stand.lab.etcd.snapshot(&snapshot);
+
+    let edit = |max: u32| json!({"spec": {"maxReplicas": max}});
+    stand.edit(VERSION, "FederatedHPA", "federatedhpas", SPREAD, edit(48)).await;
+    for (member, replicas) in [("member1", 10), ("member2", 9), ("member3", 7)] {
+        stand.wants(member, SPREAD, replicas);
+        stand.wants(member, WHOLE, 4);
+    }
+    stand.runs(SPREAD, &[("member1", 10), ("member2", 9), ("member3", 7)]).await;
+    stand.runs(WHOLE, &MEMBERS.map(|member| (member, 4))).await;
+    assert_eq!((stand.observer.note(SPREAD), stand.observer.note(WHOLE)), (26, 12));
+    let mut bounds = Vec::new();
+    for member in MEMBERS {
+        bounds.push(stand.bounds(member, SPREAD).await);
+    }
+
+    let begun = steady();
+    stand.fhpa.kill_all();
+    stand.lab.restore(&snapshot).await;
+    println!("  restored after {:.1?}", begun.elapsed());
+    stand.fhpa.begin(&["--freeze=restored".into()]);
+    stand.fhpa.leads(&stand.lab).await;
+    let said = stand.fhpa.does_itself("recover", &["--yes"]);
+    println!("  corrected after {:.1?}:\n{said}", begun.elapsed());
+    assert!(said.contains("spec.maxReplicas 30 -> ") && said.contains("template: replicas 9 -> 12"), "{said}");
+    let again = stand.fhpa.does_itself("recover", &["--yes"]);
+    assert!(again.contains("0 of 2 workloads differ"), "{again}");
+    stand.observer.restored(&stand.lab);
+
+    stand.lab.schedule(true);
+    stand.lab.manage(true);
+    for member in MEMBERS {
+        stand.lab.cluster_is(member, "True").await;
+    }
+    rests(stand).await;
+    println!("  Karmada runs for {REST:.0?}, after {:.1?}", begun.elapsed());
+    let (spread, whole) = (stand.observer.least(SPREAD), stand.observer.least(WHOLE));
+    assert_eq!((spread, whole), (26, 12), "Karmada ended no pod");
+    for (member, before) in MEMBERS.iter().zip(bounds) {
+        assert_eq!(stand.bounds(member, SPREAD).await, before, "{member}");
+    }
+
+    // Objects that go back are listed one kind after the other, and the status is that of the backup until now: the laws
+    // judge what fhpa does from here on.
+    drop(stand.observer.broken());
+    stand.fhpa.begin(&[]);
+    stand.fhpa.leads(&stand.lab).await;
+    println!("  fhpa decides after {:.1?}", begun.elapsed());
+    rests(stand).await;
+    stand.edit(VERSION, "FederatedHPA", "federatedhpas", SPREAD, edit(48)).await;
+    stand.soon("it is assigned", async |stand| conditions(stand, SPREAD).await.contains(r#""Ready"="True""#)).await;
+    let (spread, whole) = (stand.observer.least(SPREAD), stand.observer.least(WHOLE));
+    assert_eq!((spread, whole), (26, 12), "no pod ended: {}", conditions(stand, SPREAD).await);
+    stand.wants("member3", SPREAD, 8);
+    stand.runs(SPREAD, &[("member3", 8)]).await;
+    cleared(stand).await;
+}
