@@ -168,7 +168,7 @@ async fn control_plane(objects: usize) -> ApiServer {
         server.create(&serde_saphyr::from_str(&text).unwrap()).await.unwrap();
     }
     for definition in karmada::definitions().unwrap() {
-        server.create(&definition).await.unwrap();
+        server.create(definition).await.unwrap();
     }
     for space in ["karmada-system", "prod", "karmada-es-member1", "karmada-es-member2"] {
         let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}});

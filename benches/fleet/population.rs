@@ -35,7 +35,7 @@ pub async fn definitions(server: &ApiServer) {
         server.create(&definition).await.unwrap();
     }
     for definition in karmada::definitions().unwrap() {
-        server.create(&definition).await.unwrap();
+        server.create(definition).await.unwrap();
     }
     let namespaces = (0..NAMESPACES).map(|index| format!("team-{index}"));
     for name in namespaces.chain(["karmada-system".to_owned()]) {

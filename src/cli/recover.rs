@@ -14,7 +14,7 @@ use crate::run::recovery::{Plan, Planned, Recovery};
 use crate::run::{ControlPlaneArgs, LeaseArgs};
 use crate::runtime::clock;
 use crate::runtime::control_plane::{self, Origin};
-use crate::runtime::lease_activity::Place;
+use crate::runtime::lease_activity::LeaseLocation;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -40,17 +40,17 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-A backup says what members ran when it was made. Karmada would apply that, and end pods. This command reads
-what each member runs now and writes it into the Works, ResourceBindings and bounds of the workloads that
-fhpa scales, so that nothing changes when Karmada's controllers start. It refuses to write while they run,
-or a controller of fhpa that is not frozen. It says first what it writes, and asks. It can be repeated.
+A backup says what members ran when it was made. Karmada would apply that, and end pods. This command reads \
+    what each member runs now and writes it into the Works, ResourceBindings and bounds of the workloads that \
+    fhpa scales, so that nothing changes when Karmada's controllers start. It refuses to write while they run, \
+    or a controller of fhpa that is not frozen. It says first what it writes, and asks. It can be repeated.
 
-karmada-apiserver, karmada-aggregated-apiserver, karmada-webhook and the webhook of fhpa must answer.
-Apply manifests that are newer than the backup before.
+karmada-apiserver, karmada-aggregated-apiserver, karmada-webhook and the webhook of fhpa must answer. \
+    Apply manifests that are newer than the backup before.
 
 Examples:
   fhpa recover --kubeconfig karmada.config --dry-run
-  fhpa recover --kubeconfig karmada.config --member edge7=edge7.config --without burnt-down
+  fhpa recover --kubeconfig karmada.config --member edge7=edge7.config --without edge9
 
 Exit codes:
   0  the control plane says what the members run
@@ -81,7 +81,7 @@ impl Args {
                     members.insert(cluster.clone(), own_client(&cluster, file).await?);
                 }
                 let LeaseArgs { lease_name, lease_namespace } = lease;
-                let lease = Place { namespace: lease_namespace, name: lease_name };
+                let lease = LeaseLocation { namespace: lease_namespace, name: lease_name };
                 let without: BTreeSet<String> = without.into_iter().collect();
                 let recovery = Recovery { client, members, without, lease, clock: Arc::new(clock::wall) };
                 Ok(Run { recovery, dry_run, yes, out: Box::new(color.stdout()) }.run().await)
@@ -188,20 +188,6 @@ impl Run {
 
     /// Whether the user wants that.
     fn is_wanted(&mut self) -> bool {
-        if self.yes {
-            return true;
-        }
-        self.say("Write this? Only `yes` is an agreement:");
-        match question::agreed() {
-            Ok(true) => true,
-            Ok(false) => {
-                self.say("Nothing was written.");
-                false
-            }
-            Err(why) => {
-                self.say(why);
-                false
-            }
-        }
+        self.yes || question::is_agreed(&mut self.out, "Write this?", "Nothing was written.")
     }
 }

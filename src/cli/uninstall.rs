@@ -20,10 +20,11 @@ use crate::install::effect::Effect;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
 use crate::install::remove::{self, Removed};
-use crate::run::withdrawal::{LeaseHold, LeaseLocation};
+use crate::run::withdrawal::LeaseHold;
 use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
 use crate::runtime::clock::{self, WallClock};
 use crate::runtime::identity;
+use crate::runtime::lease_activity::LeaseLocation;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -156,18 +157,7 @@ impl Removal {
         if self.yes || self.dry_run {
             return true;
         }
-        self.print_line("Is that wanted? Only `yes` is an agreement:");
-        match question::agreed() {
-            Ok(true) => true,
-            Ok(false) => {
-                self.print_line("Nothing was done.");
-                false
-            }
-            Err(why) => {
-                self.print_line(why);
-                false
-            }
-        }
+        question::is_agreed(&mut self.out, "Is that wanted?", "Nothing was done.")
     }
 
     async fn take_lease(&mut self) -> Result<Option<LeaseHold>, String> {

@@ -25,6 +25,7 @@ use crate::reconcile::{HandBackController, Options};
 use crate::runtime::clock;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Candidate, Leader, compete};
+use crate::runtime::lease_activity::LeaseLocation;
 use crate::runtime::lease_handover::{self, Acquired};
 use crate::runtime::lifecycle::Readiness;
 use crate::runtime::metrics::Metrics;
@@ -37,15 +38,6 @@ const LOOK: Duration = Duration::from_millis(200);
 const PARKED: Duration = Duration::from_mins(5);
 /// Maximum number of objects that are reconciled at the same time.
 const CONCURRENCY: usize = 16;
-
-/// The Lease.
-#[derive(Clone, Debug)]
-pub struct LeaseLocation {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
 
 /// Result for the workloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

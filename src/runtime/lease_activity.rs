@@ -14,9 +14,9 @@ use crate::decision::freeze::FROZEN;
 /// Longest time that a Lease is watched.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// A Lease.
+/// Where a Lease is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct LeaseLocation {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -27,7 +27,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renewed {
     /// The Lease.
-    pub place: Place,
+    pub place: LeaseLocation,
     /// The process.
     pub holder: String,
     /// Whether that process has confirmed a freeze.
@@ -38,7 +38,7 @@ pub struct Renewed {
 ///
 /// # Errors
 /// When the API server rejects a request or is unreachable.
-pub async fn renewed(client: &Client, places: &[Place]) -> Result<Vec<Renewed>, kube::Error> {
+pub async fn renewed(client: &Client, places: &[LeaseLocation]) -> Result<Vec<Renewed>, kube::Error> {
     let mut before = BTreeMap::new();
     for place in places {
         if let Some(lease) = read(client, place).await? {
@@ -62,6 +62,6 @@ pub async fn renewed(client: &Client, places: &[Place]) -> Result<Vec<Renewed>, 
     Ok(renewed)
 }
 
-async fn read(client: &Client, place: &Place) -> Result<Option<Lease>, kube::Error> {
+async fn read(client: &Client, place: &LeaseLocation) -> Result<Option<Lease>, kube::Error> {
     Api::<Lease>::namespaced(client.clone(), &place.namespace).get_opt(&place.name).await
 }

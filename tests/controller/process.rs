@@ -48,7 +48,7 @@ impl Plane {
             server.create(definition).await.unwrap();
         }
         for definition in karmada::definitions().unwrap() {
-            server.create(&definition).await.unwrap();
+            server.create(definition).await.unwrap();
         }
         let plane = Self {
             _listening: server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap(),

@@ -8,7 +8,7 @@ use fhpa::install::apply::{Mode, apply};
 use fhpa::install::guard::{Guard, Options};
 use fhpa::install::manifests::{self, Part, Settings};
 use fhpa::playground::fleet::Fleet;
-use fhpa::run::withdrawal::LeaseLocation;
+use fhpa::runtime::lease_activity::LeaseLocation;
 use fhpa::runtime::lease_handover;
 use fhpa::runtime::metrics::Metrics;
 use kube::Api;

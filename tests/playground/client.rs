@@ -67,7 +67,7 @@ async fn selectors_and_pages_work_through_the_client() {
 async fn a_custom_kind_is_served_at_once() {
     let bed = Bed::embedded();
     for definition in karmada::definitions().unwrap() {
-        bed.server().create(&definition).await.unwrap();
+        bed.server().create(definition).await.unwrap();
     }
     let kind = ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk("cluster.karmada.io", "v1alpha1", "Cluster"));
     let clusters: Api<DynamicObject> = Api::all_with(bed.client.clone(), &kind);

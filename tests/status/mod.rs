@@ -39,7 +39,7 @@ impl Desk {
             desk.create(definition).await;
         }
         for definition in fhpa::playground::karmada::definitions().unwrap() {
-            desk.create(&definition).await;
+            desk.create(definition).await;
         }
         for name in ["shop", "other"] {
             desk.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await;

@@ -17,7 +17,7 @@ use crate::controller::failure::Failure;
 use crate::decision::names::AGENT_LEASES;
 use crate::decision::plan::HpaVersion;
 use crate::runtime::clock::WallClock;
-use crate::runtime::lease_activity::{self, Place};
+use crate::runtime::lease_activity::{self, LeaseLocation};
 use correction::Correction;
 use survey::Subject;
 
@@ -35,7 +35,7 @@ pub struct Recovery {
     /// Clusters that are not read, and for which nothing is corrected.
     pub without: BTreeSet<String>,
     /// The Lease of the controllers.
-    pub lease: Place,
+    pub lease: LeaseLocation,
     /// The time of day.
     pub clock: WallClock,
 }
@@ -104,14 +104,14 @@ impl Recovery {
     /// # Errors
     /// The control plane rejects a request, or is unreachable.
     pub async fn writers(&self) -> Result<Vec<String>, String> {
-        let karmada = KARMADA.map(|name| Place { namespace: KARMADA_SYSTEM.to_owned(), name: name.to_owned() });
+        let karmada = KARMADA.map(|name| LeaseLocation { namespace: KARMADA_SYSTEM.to_owned(), name: name.to_owned() });
         let agents = self.agents().await.map_err(|failure| failure.to_string())?;
-        let places: Vec<Place> = karmada.into_iter().chain(agents).chain([self.lease.clone()]).collect();
+        let places: Vec<LeaseLocation> = karmada.into_iter().chain(agents).chain([self.lease.clone()]).collect();
         let renewed = lease_activity::renewed(&self.client, &places).await;
         let renewed = renewed.map_err(|error| format!("the Leases of those that write could not be read: {error}"))?;
         let writing = renewed.into_iter().filter(|renewed| renewed.place != self.lease || !renewed.frozen);
         let told = writing.map(|renewed| {
-            let Place { namespace, name } = &renewed.place;
+            let LeaseLocation { namespace, name } = &renewed.place;
             if renewed.place == self.lease {
                 format!("a controller of fhpa ({}) leads and is not frozen", renewed.holder)
             } else if namespace == AGENT_LEASES {

@@ -30,7 +30,7 @@ use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
-use crate::runtime::lease_activity::Place;
+use crate::runtime::lease_activity::LeaseLocation;
 
 /// Clusters that are read at a time.
 const CLUSTERS: usize = 8;
@@ -88,10 +88,10 @@ impl Recovery {
     }
 
     /// The Leases of karmada-agents. Those of clusters that are left out do not matter.
-    pub(super) async fn agents(&self) -> Result<Vec<Place>, Failure> {
+    pub(super) async fn agents(&self) -> Result<Vec<LeaseLocation>, Failure> {
         let pulls = self.clusters().await?.into_iter().filter(|cluster| cluster.spec.sync_mode == "Pull");
         let names = pulls.filter_map(|cluster| cluster.metadata.name).filter(|name| !self.without.contains(name));
-        Ok(names.map(|name| Place { namespace: AGENT_LEASES.to_owned(), name }).collect())
+        Ok(names.map(|name| LeaseLocation { namespace: AGENT_LEASES.to_owned(), name }).collect())
     }
 
     /// Plans all corrections. Nothing is written.

@@ -2,7 +2,8 @@
 
 use fhpa::decision::validation::Settings;
 use fhpa::playground::json::{annotation, label};
-use fhpa::run::withdrawal::{LeaseHold, LeaseLocation};
+use fhpa::run::withdrawal::LeaseHold;
+use fhpa::runtime::lease_activity::LeaseLocation;
 use serde_json::{Value, json};
 
 use super::{Stage, deployment, hpa, policy, weights};

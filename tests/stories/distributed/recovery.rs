@@ -9,7 +9,7 @@ use fhpa::cli::recover::Run;
 use fhpa::playground::json::{int, items, text};
 use fhpa::playground::objects::{Objects, Written};
 use fhpa::run::recovery::Recovery;
-use fhpa::runtime::lease_activity::Place;
+use fhpa::runtime::lease_activity::LeaseLocation;
 use serde_json::{Value, json};
 
 use super::departures::{ALL, least, ready, uneven};
@@ -38,7 +38,7 @@ async fn recover(stage: &Stage, dry_run: bool) -> (bool, String) {
         client: limited(stage.fleet.control().client(), Role::default()),
         members: Default::default(),
         without: Default::default(),
-        lease: Place { namespace: "karmada-system".into(), name: "fhpa".into() },
+        lease: LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() },
         clock: stage.wall.clock(),
     };
     let done = Run { recovery, dry_run, yes: true, out: Box::new(out.clone()) }.run().await;

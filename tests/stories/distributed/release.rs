@@ -10,8 +10,9 @@ use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
 use fhpa::playground::member::Timing;
 use fhpa::playground::objects::{Kind, Objects};
-use fhpa::run::withdrawal::{HandedBack, LeaseHold, LeaseLocation};
+use fhpa::run::withdrawal::{HandedBack, LeaseHold};
 use fhpa::runtime::clock;
+use fhpa::runtime::lease_activity::LeaseLocation;
 use serde_json::{Value, json};
 
 use super::{Stage, kind, plan, weights};
