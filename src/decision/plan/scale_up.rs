@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn several_steps_within_a_period_are_one() {
-        let mut request = request(Select::Min, None);
+        let now = jiff::Timestamp::constant(1_000, 0);
+        let mut request = Request { now, ..request(Select::Min, None) };
         let mut memory = Memory::default();
         request.remember(&mut memory, 1);
         request.age(&mut memory, true);

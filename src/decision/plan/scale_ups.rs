@@ -1,6 +1,8 @@
 //! What fhpa itself added to a cluster lately to answer load: the policies of `behavior.scaleUp` bound all of it
 //! together (docs/design.md#clusters-that-cannot-scale). Pure.
 
+use std::num::NonZeroU32;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::decision::hpa::behavior::Rules;
@@ -21,7 +23,27 @@ pub struct ScaleUp {
 ///
 /// Bounded: more are added up, with the later time, so that none counts for a shorter time than it should.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ScaleUps([Option<ScaleUp>; Self::MOST]);
+pub struct ScaleUps([Packed; Self::MOST]);
+
+/// An entry in 8 bytes, as each cluster of a plan has several: 0 replicas are none, and the second of the Unix time
+/// lasts until 2106.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Packed {
+    replicas: Replicas,
+    second: Option<NonZeroU32>,
+}
+
+impl Packed {
+    fn of(one: ScaleUp) -> Self {
+        let second = |at: Timestamp| u32::try_from(at.as_second().max(1)).unwrap_or(u32::MAX);
+        Self { replicas: one.replicas, second: one.at.map(second).and_then(NonZeroU32::new) }
+    }
+
+    fn read(self) -> Option<ScaleUp> {
+        let at = self.second.and_then(|second| Timestamp::from_second(second.get().into()).ok());
+        (self.replicas > 0).then_some(ScaleUp { replicas: self.replicas, at })
+    }
+}
 
 impl ScaleUps {
     /// Most entries.
@@ -50,16 +72,16 @@ impl ScaleUps {
                 later.replicas = later.replicas.saturating_add(one.replicas);
             }
         }
-        let mut kept = [None; Self::MOST];
+        let mut kept = [Packed::default(); Self::MOST];
         for (kept, one) in kept.iter_mut().zip(all) {
-            *kept = Some(one);
+            *kept = Packed::of(one);
         }
         Self(kept)
     }
 
     /// The entries, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = ScaleUp> {
-        self.0.into_iter().flatten()
+        self.0.into_iter().filter_map(Packed::read)
     }
 
     /// Without those that are requested.
@@ -151,12 +173,21 @@ mod tests {
     #[test]
     fn more_than_there_is_place_for_is_added_up_and_counts_for_longer() {
         let one = |(replicas, second)| ScaleUp { replicas, at: Some(at(second)) };
-        let all = ScaleUps::of([(9, 0), (1, 20), (1, 25), (1, 60), (1, 90)].map(one));
-        assert_eq!(told(&all), [(9, Some(0)), (2, Some(25)), (1, Some(60)), (1, Some(90))]);
+        let all = ScaleUps::of([(9, 5), (1, 20), (1, 25), (1, 60), (1, 90)].map(one));
+        assert_eq!(told(&all), [(9, Some(5)), (2, Some(25)), (1, Some(60)), (1, Some(90))]);
         let mut all = all;
         all.request(5);
-        assert_eq!(told(&all), [(9, Some(0)), (2, Some(25)), (2, Some(90)), (5, None)]);
+        assert_eq!(told(&all), [(9, Some(5)), (2, Some(25)), (2, Some(90)), (5, None)]);
         assert_eq!(told(&ScaleUps::of([(1, 7), (0, 5), (2, 7)].map(one))), [(3, Some(7))]);
+    }
+
+    #[test]
+    fn entries_are_small_and_keep_what_they_are_given() {
+        assert_eq!(size_of::<ScaleUps>(), 32);
+        let all = [ScaleUp { replicas: 1, at: Some(at(4_294_967_295)) }, ScaleUp { replicas: 2, at: None }];
+        assert_eq!(ScaleUps::of(all).iter().collect::<Vec<_>>(), all);
+        let outside = [-7, 4_294_967_296].map(|second| ScaleUp { replicas: 1, at: Some(at(second)) });
+        assert_eq!(told(&ScaleUps::of(outside)), [(1, Some(1)), (1, Some(4_294_967_295))], "the nearest");
     }
 
     #[test]
