@@ -13,6 +13,8 @@ pub const SCHEDULE: usize = 256;
 pub const TIME_ZONE: usize = 64;
 /// Runs that a rule keeps in its history.
 pub const HISTORY: i32 = 32;
+/// What is remembered of a cluster's latest additions; more are added up.
+pub const RECENT_SCALE_UPS: usize = 4;
 /// Metrics of a FederatedHPA.
 pub const METRICS: usize = 100;
 /// Member clusters: entries about clusters, and names in a list of them.

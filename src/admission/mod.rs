@@ -10,3 +10,4 @@ pub mod review;
 pub mod router;
 pub mod uid;
 pub mod verdict;
+mod wrong_types;

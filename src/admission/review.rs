@@ -10,6 +10,7 @@ use super::copy::{self, CopiedFields};
 use super::endpoint::Endpoint;
 use super::envelope::{Operation, Request};
 use super::verdict::{self, Denial, PatchOperation, Verdict};
+use super::wrong_types;
 use crate::convert::{self, DecodeError, did_you_mean, own};
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition, Mode};
@@ -54,12 +55,25 @@ impl Reviewer {
         if request.operation == Operation::Delete {
             return Verdict::allowed();
         }
+        let verdict = self.decide(endpoint, request, now);
+        let text = text(request.object);
+        if !matches!(verdict.denial, Some(Denial::Undecodable { .. })) || text.len() > EARLY {
+            return verdict;
+        }
+        let Ok(object) = serde_json::from_str(text) else { return verdict };
+        wrong_types::with_the_rest(verdict, object, |object| {
+            let object = to_raw_value(object).ok()?;
+            self.judged(endpoint, request, Some(&object), now).denial
+        })
+    }
+
+    /// As [`Self::review`]; of values of the wrong type the first is told alone.
+    fn decide(&self, endpoint: Endpoint, request: &Request<'_>, now: Timestamp) -> Verdict {
         match endpoint {
             Endpoint::MutateFederatedHPA => self.mutate_federated_hpa(request, now),
             Endpoint::MutateCronFederatedHPA => {
-                let cron = match convert::cron_federated_hpa(text(request.object)) {
-                    Ok(cron) => cron,
-                    Err(error) => return undecodable(error),
+                let Ok(cron) = convert::cron_federated_hpa(text(request.object)) else {
+                    return self.decide(Endpoint::ValidateCronFederatedHPA, request, now);
                 };
                 let completed = self.complete_cron_federated_hpa(request, &cron);
                 self.denied_at_once(Endpoint::ValidateCronFederatedHPA, request, &cron, completed, now)
@@ -73,16 +87,19 @@ impl Reviewer {
         }
     }
 
-    /// A quantity that cannot be parsed is rejected before defaulting, as in Karmada - with all other errors.
+    /// A quantity that cannot be parsed is rejected here, as in Karmada - with all other errors.
     fn mutate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
-        match convert::federated_hpa(text(request.object)) {
-            Ok(hpa) if hpa.spec.as_ref().is_none_or(FederatedHPASpec::quantities_are_sound) => {
-                let completed = self.complete_federated_hpa(request, &hpa);
-                self.denied_at_once(Endpoint::ValidateFederatedHPA, request, &hpa, completed, now)
-            }
-            Ok(_) => self.validate_federated_hpa(request, now),
-            Err(error) => undecodable(error),
+        let Ok(hpa) = convert::federated_hpa(text(request.object)) else {
+            return self.validate_federated_hpa(request, now);
+        };
+        let completed = self.complete_federated_hpa(request, &hpa);
+        if hpa.spec.as_ref().is_none_or(FederatedHPASpec::quantities_are_sound) {
+            return self.denied_at_once(Endpoint::ValidateFederatedHPA, request, &hpa, completed, now);
         }
+        // A default may be what is missing.
+        let small = text(request.object).len() <= EARLY;
+        let judged = small.then(|| self.judged_completed(Endpoint::ValidateFederatedHPA, request, &completed, now));
+        judged.flatten().unwrap_or_else(|| self.validate_federated_hpa(request, now))
     }
 
     /// Denies what the validating endpoint would deny. The API server checks an object by its schema after the mutating
@@ -107,21 +124,24 @@ impl Reviewer {
             return completed;
         }
         // A default may be what is missing.
-        let object = serde_json::from_str(text(request.object)).ok();
-        let object = object.and_then(|object| verdict::patched(object, &completed.patch).ok());
-        let Some(object) = object.and_then(|object| to_raw_value(&object).ok()) else { return completed };
-        let denied = self.judged(validating, request, Some(&object), now);
-        if denied.denial.is_some() { denied } else { completed }
+        let denied = self.judged_completed(validating, request, &completed, now);
+        denied.filter(|denied| denied.denial.is_some()).unwrap_or(completed)
     }
 
-    /// The verdict of the validating endpoint on `object` in place of that of the request, without a preview.
-    fn judged(
+    /// The verdict of the validating endpoint on the object as `completed` leaves it; `None` where it cannot be read.
+    fn judged_completed(
         &self,
         validating: Endpoint,
         request: &Request<'_>,
-        object: Option<&RawValue>,
+        completed: &Verdict,
         now: Timestamp,
-    ) -> Verdict {
+    ) -> Option<Verdict> {
+        let object = verdict::patched(serde_json::from_str(text(request.object)).ok()?, &completed.patch).ok()?;
+        Some(self.judged(validating, request, Some(&to_raw_value(&object).ok()?), now))
+    }
+
+    /// The verdict of an endpoint on `object` in place of that of the request, without a preview.
+    fn judged(&self, endpoint: Endpoint, request: &Request<'_>, object: Option<&RawValue>, now: Timestamp) -> Verdict {
         let request = Request {
             uid: Cow::Borrowed(&*request.uid),
             operation: request.operation,
@@ -132,7 +152,7 @@ impl Reviewer {
             object,
             old_object: request.old_object,
         };
-        self.review(validating, &request, now)
+        self.decide(endpoint, &request, now)
     }
 
     fn complete_federated_hpa(&self, request: &Request<'_>, hpa: &FederatedHPA<'_>) -> Verdict {

@@ -11,7 +11,8 @@ use super::hpa::{CrossVersionObjectReference, HorizontalPodAutoscalerBehavior, M
 use super::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
 use super::lenient::null_as_default;
 use crate::limits::{
-    CLUSTER_NAME, CLUSTERS, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, REQUIREMENTS, THRESHOLDS, VALUES, WEIGHTS,
+    CLUSTER_NAME, CLUSTERS, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, RECENT_SCALE_UPS, REQUIREMENTS, THRESHOLDS,
+    VALUES, WEIGHTS,
 };
 
 /// Scales one workload over many member clusters.
@@ -310,6 +311,10 @@ pub struct ClusterHPADesired {
     /// When that was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assist_time: Option<Time>,
+    /// Replicas that fhpa itself added lately to answer load, oldest first; only where `behavior.scaleUp` limits that.
+    #[schemars(length(max = RECENT_SCALE_UPS), extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recent_scale_ups: Option<Vec<RecentScaleUp>>,
     /// Whether it should have no replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaled_to_zero: Option<bool>,
@@ -340,6 +345,19 @@ pub struct ClusterHPADesired {
     /// When it last failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure_time: Option<Time>,
+}
+
+/// Replicas that were added to a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+#[schemars(extend("required" = ["replicas"]))]
+pub struct RecentScaleUp {
+    /// How many.
+    #[serde(deserialize_with = "null_as_default")]
+    pub replicas: i32,
+    /// When they were observed; absent while they are requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
 }
 
 /// What the HPA of one cluster reports.

@@ -4,8 +4,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::fleet::{number, replicas};
 use super::instant::stored;
-use crate::api::federated_hpa::ClusterHPADesired;
-use crate::decision::plan::{Assist, Bounds, Cause, Failed, Floor, Lost, Memory, Reason, Share, Stuck};
+use crate::api::federated_hpa::{ClusterHPADesired, RecentScaleUp};
+use crate::decision::plan::{
+    Assist, Bounds, Cause, Failed, Floor, Lost, Memory, Reason, ScaleUp, ScaleUps, Share, Stuck,
+};
 
 /// The bounds and state of a cluster; no bounds for one that does not take part.
 #[must_use]
@@ -22,6 +24,13 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
             .assist_replicas
             .zip(since(&desired.assist_time))
             .map(|(number, since)| Assist { replicas: replicas(number), since }),
+        scale_ups: ScaleUps::of(
+            desired
+                .recent_scale_ups
+                .iter()
+                .flatten()
+                .map(|one| ScaleUp { replicas: replicas(one.replicas), at: since(&one.time) }),
+        ),
         zero: desired.scaled_to_zero.unwrap_or_default(),
         floor: desired
             .replacement_min_replicas
@@ -52,7 +61,12 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
 /// As [`write()`], without the name of the cluster.
 #[must_use]
 pub fn unnamed(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
-    let Memory { stuck, gave, got, helped, assist, zero, floor, lost, others, evicted, failed } = share.memory;
+    let Memory { stuck, gave, got, helped, assist, scale_ups, zero, floor, lost, others, evicted, failed } =
+        share.memory;
+    let scale_ups: Vec<RecentScaleUp> = scale_ups
+        .iter()
+        .map(|one| RecentScaleUp { replicas: number(one.replicas), time: one.at.and_then(stored) })
+        .collect();
     let before = known.and_then(|known| known.reason.clone()).filter(|_| share.reason == Reason::Unchanged);
     ClusterHPADesired {
         cluster_name: String::new(),
@@ -66,6 +80,7 @@ pub fn unnamed(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterH
         covered_replicas: (helped > 0).then(|| number(helped)),
         assist_replicas: assist.map(|assist| number(assist.replicas)),
         assist_time: assist.and_then(|assist| stored(assist.since)),
+        recent_scale_ups: Some(scale_ups).filter(|all| !all.is_empty()),
         scaled_to_zero: zero.then_some(true),
         replacement_min_replicas: floor.map(|floor| number(floor.replicas)),
         replacement_time: floor.and_then(|floor| stored(floor.since)),
@@ -94,6 +109,7 @@ mod tests {
             got: Some(at(30)),
             helped: 4,
             assist: Some(Assist { replicas: 7, since: at(40) }),
+            scale_ups: ScaleUps::of([ScaleUp { replicas: 2, at: Some(at(45)) }, ScaleUp { replicas: 3, at: None }]),
             zero: true,
             floor: Some(Floor { replicas: 5, since: at(50) }),
             lost: Some(Lost { ran: 6, due: 2, since: at(60) }),

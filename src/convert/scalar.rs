@@ -114,8 +114,10 @@ impl<'de> Read<'de> for Quantity<'de> {
         }
         *self = match json.strip_prefix('"').and_then(|json| json.strip_suffix('"')) {
             Some(text) => Self::new(text.trim()),
-            // The API server cannot store a number that it cannot parse.
-            None if json.parse().is_ok_and(f64::is_infinite) => Self { text: json, sign: None },
+            // The API server cannot store a number that it cannot parse, nor a fraction without quotes.
+            None if json.parse().is_ok_and(|number: f64| number.is_infinite() || number.fract() != 0.0) => {
+                Self { text: json, sign: None }
+            }
             None => Self::new(json),
         };
         Ok(())

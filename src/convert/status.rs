@@ -20,6 +20,8 @@ struct ValueStatus;
 #[derive(Default)]
 struct Desired;
 #[derive(Default)]
+struct RecentScaleUp;
+#[derive(Default)]
 struct ClusterStatus;
 #[derive(Default)]
 struct Counts;
@@ -104,6 +106,7 @@ reads! {
         "coveredReplicas": Option<i32>,
         "assistReplicas": Option<i32>,
         "assistTime": Option<Time<'de>>,
+        "recentScaleUps": Vec<RecentScaleUp>,
         "scaledToZero": Option<bool>,
         "replacementMinReplicas": Option<i32>,
         "replacementTime": Option<Time<'de>>,
@@ -114,6 +117,11 @@ reads! {
         "evictionTime": Option<Time<'de>>,
         "failures": Option<i32>,
         "lastFailureTime": Option<Time<'de>>,
+    }
+    RecentScaleUp {
+        ; shape
+        "replicas": i32,
+        "time": Option<Time<'de>>,
     }
     ClusterStatus {
         ; shape

@@ -5,6 +5,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 
 use super::fleet::fresh;
+use super::scale_up_laws::rules;
 use super::world::World;
 use crate::random::Random;
 
@@ -18,10 +19,12 @@ proptest! {
     fn who_writes_nothing_now_writes_nothing_until_the_time_that_the_plan_names(
         mut request in fresh(),
         period in prop::option::of(Just(SignedDuration::from_secs(60))),
+        scale_up in prop::option::of(rules()),
         seed in any::<u64>(),
     ) {
         let seconds = SignedDuration::from_secs;
         (request.window, request.delay, request.period) = (seconds(300), seconds(30), period);
+        request.scale_up = scale_up;
         let mut world = World::new(request);
         let mut random = Random(seed | 1);
         world.work = Some(1_000);

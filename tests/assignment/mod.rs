@@ -10,4 +10,5 @@ mod laws;
 mod life;
 mod replacement;
 mod replacement_laws;
+mod scale_up_laws;
 mod world;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::command::{fhpa, fhpa_with_input};
 
@@ -20,7 +20,7 @@ fn refused(args: &[&str], input: &str, code: i32) -> String {
     outcome.stderr
 }
 
-fn json(file: &str) -> Value {
+fn plan_of(file: &str) -> Value {
     let (text, code) = plan(&["-o", "json", &format!("examples/plan/{file}.yaml")]);
     assert_eq!(code, 0);
     serde_json::from_str::<Value>(&text).unwrap()[0].clone()
@@ -28,7 +28,7 @@ fn json(file: &str) -> Value {
 
 /// Bounds of those that have some, and replicas in the binding, as `m1 3..10 10, ...`.
 fn numbers(file: &str) -> String {
-    let plan = json(file);
+    let plan = plan_of(file);
     let told = |row: &Value| {
         let bounds = row["bounds"].as_object()?;
         let name = row["name"].as_str()?;
@@ -152,6 +152,51 @@ fn a_binding_is_planned_from_where_it_stands() {
     );
     assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0));
     insta::assert_snapshot!("plan_binding", outcome.stdout);
+}
+
+/// A value of a field of a binding that does nothing.
+fn idle(field: &str) -> Value {
+    match field {
+        "components" => json!([{"name": "worker", "replicas": 7}]),
+        "conflictResolution" => json!("Overwrite"),
+        "preserveResourcesOnDeletion" | "propagateDeps" => json!(true),
+        "replicas" => json!(99),
+        "requiredBy" => {
+            json!([{"namespace": "shop", "name": "other", "clusters": [{"name": "member2", "replicas": 5}]}])
+        }
+        "schedulePriority" => json!({"priority": 7}),
+        "schedulerName" => json!("steering"),
+        "workloadAffinityGroups" => json!({"antiAffinityGroup": "app=shop"}),
+        field => panic!("no value of {field} is known here"),
+    }
+}
+
+#[test]
+fn what_does_nothing_by_the_table_of_bindings_changes_no_plan() {
+    let mut binding = json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+        "metadata": {"name": "shop-deployment", "namespace": "shop"},
+        "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "shop"},
+            "clusters": [{"name": "member1", "replicas": 3}], "replicas": 3, "schedulerName": "default-scheduler",
+            "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided"}}},
+        "status": {"aggregatedStatus": [{"clusterName": "member1",
+            "status": {"replicas": 4, "readyReplicas": 4, "observedGeneration": 1}}]}});
+    let planned = |binding: &Value| {
+        let files = ["plan", "examples/plan/shop/federatedhpa.yaml", "examples/plan/shop/clusters.yaml", "-"];
+        let outcome = fhpa_with_input(&files, binding.to_string().as_bytes());
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0));
+        outcome.stdout
+    };
+    let before = planned(&binding);
+    let rows = crate::structure::placements::rows("Bindings");
+    let idle_rows: Vec<&String> =
+        rows.iter().filter(|(_, said)| said.starts_with("nothing")).map(|(field, _)| field).collect();
+    assert!(idle_rows.len() > 7, "{rows:?}");
+    for field in idle_rows {
+        binding["spec"][field] = idle(field);
+    }
+    assert_eq!(planned(&binding), before);
+    binding["spec"]["clusters"] = json!([]);
+    assert_ne!(planned(&binding), before, "what does something");
 }
 
 #[test]

@@ -177,6 +177,75 @@ fn errors_of_the_schema_and_of_the_webhook_come_in_one_answer_of_a_real_server()
     drop(webhook);
 }
 
+/// A FederatedHPA with values of the wrong type, one outside of the limits of the schema, one that a CEL rule refuses,
+/// and a kind that only the webhook knows to have no replicas; and how a user corrects it, layer by layer.
+fn wrong_in_each_layer() -> [(&'static str, Value); 4] {
+    let mut object = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": "web", "namespace": "prod"},
+        "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "web"},
+            "minReplicas": "two", "maxReplicas": 0,
+            "behavior": {"scaleUp": {"tolerance": "-0.1"}, "scaleDown": {"tolerance": 0.05}}}});
+    let first = object.clone();
+    (object["spec"]["minReplicas"], object["spec"]["maxReplicas"]) = (json!(2), json!(10));
+    object["spec"]["behavior"]["scaleDown"]["tolerance"] = json!("0.05");
+    let second = object.clone();
+    object["spec"]["behavior"]["scaleUp"]["tolerance"] = json!("0.1");
+    let third = object.clone();
+    object["spec"]["scaleTargetRef"]["kind"] = json!("Deployment");
+    [
+        ("an error of each layer", first),
+        ("types and limits corrected", second),
+        ("what CEL rules refuse corrected", third),
+        ("all corrected", object),
+    ]
+}
+
+#[test]
+fn an_error_of_each_layer_comes_in_one_answer_where_the_definitions_alone_take_one_for_each() {
+    let Some(plane) = ControlPlane::own("an error of each layer in one answer") else { return };
+    plane.install_crds();
+    plane.kubectl(&["create", "namespace", "prod"], "");
+    let mut transcript = String::new();
+    let mut apply = |heading: &str, object: &Value| {
+        let (applied, said) = plane.kubectl(&["apply", "-f", "-"], &object.to_string());
+        if applied {
+            plane.kubectl(&["delete", "-f", "-"], &object.to_string());
+        }
+        // The server lists errors of the schema in any order.
+        let mut lines: Vec<&str> = said.lines().collect();
+        lines.sort_by_key(|line| line.starts_with("* ").then_some(*line));
+        transcript.push_str(&format!("# {heading}\n$ kubectl apply -f -\n{}\n\n", lines.join("\n")));
+        (applied, said)
+    };
+    let places = [
+        "spec.minReplicas",
+        "spec.maxReplicas",
+        "spec.behavior.scaleDown.tolerance",
+        "spec.behavior.scaleUp.tolerance",
+        "spec.scaleTargetRef.kind",
+    ];
+    let told = |said: &str| places.map(|place| said.contains(place));
+    let rounds = wrong_in_each_layer();
+    let alone = rounds.each_ref().map(|(heading, object)| apply(&format!("definitions alone: {heading}"), object));
+    let webhook = Webhook::register(&plane);
+    wait_until_asked(&plane);
+    let with = rounds.each_ref().map(|(heading, object)| apply(&format!("with the webhook: {heading}"), object));
+    let mut unknown = rounds[0].1.clone();
+    unknown["spec"]["replicas"] = json!(3);
+    let (_, unknown) = apply("with the webhook: an unknown field, too", &unknown);
+    drop(webhook);
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"at \d{4}-\d\d-\d\dT[\d:]+Z", "at (INSTANT)");
+    settings.bind(|| insta::assert_snapshot!(transcript.replace('\t', "    ")));
+    assert_eq!(alone.each_ref().map(|(applied, _)| *applied), [false, false, true, true]);
+    assert_eq!(with.each_ref().map(|(applied, _)| *applied), [false, false, false, true]);
+    assert_eq!(told(&alone[0].1), [true, true, true, false, false]);
+    assert_eq!(told(&alone[1].1), [false, false, false, true, false]);
+    assert_eq!(told(&with[0].1), [true; 5]);
+    // The API server refuses it before it asks a webhook.
+    assert!(unknown.contains(r#"unknown field "spec.replicas""#) && told(&unknown) == [false; 5], "{unknown}");
+}
+
 /// Creates a sample of the objects that Karmada admits; returns how many were stored.
 async fn round_trips(plane: &ControlPlane, namespace: &str) -> usize {
     let client = plane.client().await;

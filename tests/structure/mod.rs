@@ -8,5 +8,5 @@ pub mod documents;
 mod imports;
 mod logs;
 mod notices;
-mod placements;
+pub mod placements;
 pub mod sources;

@@ -12,7 +12,7 @@ use super::sources::root;
 const FIELDS: &str = include_str!("../fixtures/karmada/binding-fields.txt");
 
 /// Rows of the table under a heading: the field, and the next cell.
-fn rows(heading: &str) -> BTreeMap<String, String> {
+pub fn rows(heading: &str) -> BTreeMap<String, String> {
     let page = fs::read_to_string(root().join("docs/placement.md")).unwrap();
     let section = page.split("\n## ").find(|section| section.starts_with(heading)).unwrap();
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();

@@ -84,7 +84,9 @@ impl Rules {
         Self { window_seconds: None, select: Select::Max, policies: vec![percent], tolerance: None }
     }
 
-    pub(super) fn longest_period(&self) -> i32 {
+    /// The longest period of its policies, in seconds; 0 without any.
+    #[must_use]
+    pub fn longest_period(&self) -> i32 {
         self.policies.iter().map(|policy| policy.period_seconds).max().unwrap_or_default()
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn adjust(
             next.push(optimized.next);
         }
         next.extend(assignees.iter().flat_map(|assignee| assignee.may_move_at(request)).map(Some));
+        assist::forget(request, &mut assignees);
         if settled {
             assist::assist(request, &mut assignees);
         }
@@ -67,9 +68,9 @@ pub(super) fn adjust(
     } else {
         assist::forget(request, &mut assignees);
         for assignee in &mut assignees {
-            let Memory { floor, others, failed, assist, .. } = assignee.target.memory;
+            let Memory { floor, others, failed, assist, scale_ups, .. } = assignee.target.memory;
             let assist = assist.filter(|_| floor.is_some());
-            assignee.target.memory = Memory { assist, floor, others, failed, ..Memory::default() };
+            assignee.target.memory = Memory { assist, scale_ups, floor, others, failed, ..Memory::default() };
         }
         adjusted.replacement = replacement::replace(request, clusters, &mut assignees);
     }

@@ -16,7 +16,6 @@ const GIVEN_UP: SignedDuration = SignedDuration::from_secs(60);
 /// Assigns assists to clusters. Replicas requested for a cluster are remembered with it, so that they are requested
 /// once.
 pub(super) fn assist(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
-    forget(request, assignees);
     if !request.may_scale_up() {
         for assignee in assignees {
             let memory = &mut assignee.target.memory;
@@ -55,6 +54,7 @@ fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: R
         if let Some(assignee) = assignees.get_mut(*at) {
             let replicas = runs(assignee).saturating_add(share);
             assignee.target.memory.assist = Some(Assist { replicas, since: request.now });
+            request.remember(&mut assignee.target.memory, share);
         }
     }
     given
@@ -69,14 +69,26 @@ pub(super) fn forget(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) 
         let Cluster { current, load, reach, .. } = *assignee.participant.cluster;
         let running = assignee.participant.cluster.running();
         let memory = &mut assignee.target.memory;
+        let mut requested = false;
         memory.assist = memory.assist.filter(|assist| {
             let reached = current.is_none_or(|current| current >= assist.replicas.min(max));
             // Keep it while the raise of its max is pending.
             let waits = max < assist.replicas && max < assignee.target.bounds.max;
+            requested = !reached || waits;
             let holds = reached && !reach.scale && load.is_none_or(|load| load.wanted(running) < assist.replicas);
             let span = if holds { held(request) } else { GIVEN_UP };
-            request.within(Some(assist.since), span) && (!reached || waits || holds)
+            request.within(Some(assist.since), span) && (requested || holds)
         });
+        request.age(memory, requested && memory.assist.is_some());
+        if let Some(assist) = memory.assist.as_mut().filter(|_| requested) {
+            // Its HPA may have removed replicas since, also those that were added.
+            let floor = memory.floor.map_or(0, |floor| floor.replicas);
+            let has = current.unwrap_or_default().max(floor);
+            let most = request.most(has, &memory.scale_ups.observed());
+            assist.replicas = assist.replicas.min(most.max(assignee.target.bounds.min));
+            let more = assist.replicas.saturating_sub(has).saturating_sub(memory.scale_ups.requested());
+            request.remember(memory, more);
+        }
     }
 }
 
@@ -85,11 +97,13 @@ fn held(request: &Request<'_>) -> SignedDuration {
     request.window.max(GIVEN_UP)
 }
 
-/// When the next assist ends.
+/// When the next assist ends, or the policies of the user allow more of what is missing.
 pub(super) fn end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Timestamp> {
+    let rules = request.scale_up.iter().filter(|_| assignees.iter().any(|one| shortfall(request, one) > 0));
+    let more = rules.flat_map(|rules| assignees.iter().flat_map(|one| one.target.memory.scale_ups.ends(rules)));
     let sinces = assignees.iter().filter_map(|assignee| Some(assignee.target.memory.assist?.since));
     let ends = sinces.flat_map(|since| [GIVEN_UP, held(request)].map(|span| since.checked_add(span).ok())).flatten();
-    ends.filter(|end| *end > request.now).min()
+    ends.chain(more).filter(|end| *end > request.now).min()
 }
 
 /// `ceil(ready * metric / target) - ready`, minus the replicas already requested from other clusters; for a cluster at
@@ -125,7 +139,7 @@ fn receiver<'a>(request: &Request<'_>, assignee: &Assignee<'_, 'a>) -> Option<(P
     let runs = runs(assignee);
     let ordered = runs.saturating_sub(current);
     let room = cluster.available.unwrap_or_default().saturating_sub(ordered);
-    let most = assignee.target.bounds.max.min(request.most_at_once(current));
+    let most = assignee.target.bounds.max.min(request.most(runs, &assignee.target.memory.scale_ups));
     let spare = room.min(most.saturating_sub(runs));
     if !able || spare == 0 {
         return None;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::ScaleUps;
 use crate::decision::split::Replicas;
 
 /// State that is kept with the target of a cluster.
@@ -19,6 +20,8 @@ pub struct Memory {
     pub helped: Replicas,
     /// Replicas that it should run at once in place of other clusters, until it does.
     pub assist: Option<Assist>,
+    /// What fhpa itself added to it lately to answer load.
+    pub scale_ups: ScaleUps,
     /// Whether it should have no replicas.
     pub zero: bool,
     /// Fewest replicas that it runs in place of clusters that leave or failed.

@@ -31,6 +31,7 @@ mod reason;
 mod reassignment;
 mod replacement;
 mod scale_up;
+mod scale_ups;
 mod signal;
 mod steps;
 mod transition;
@@ -45,6 +46,7 @@ pub use observed::{
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;
 pub use reason::{Hold, Obstacle, Reason, Why};
+pub use scale_ups::{ScaleUp, ScaleUps};
 
 use adjust::Adjusted;
 use assignment::Targets;

@@ -174,7 +174,7 @@ pub(super) fn shares<'a>(
 
 /// The share with the state to store for a cluster that does not take part.
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
-    let Memory { evicted, failed, lost: before, .. } = cluster.memory;
+    let Memory { scale_ups, evicted, failed, lost: before, .. } = cluster.memory;
     let holds = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) && failed.is_none();
     let fails = cluster.state == ClusterState::Away && before.is_none() && (lost.is_some() || holds);
     let failed = if fails { Some(Failed::again(failed, now)) } else { failed };
@@ -183,7 +183,7 @@ pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Ti
         return None;
     }
     let floor = lost.and_then(|lost| unserved(cluster, lost));
-    let memory = Memory { floor, lost, evicted, failed, ..Memory::default() };
+    let memory = Memory { scale_ups, floor, lost, evicted, failed, ..Memory::default() };
     let (target, now) = (Bounds::NONE, Bounds::NONE);
     Some(Share { cluster: cluster.name, target, now, reason: Reason::Replaced, hold: None, memory })
 }

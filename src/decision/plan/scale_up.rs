@@ -4,9 +4,8 @@
 //!
 //! Replacement of what ran elsewhere is not scaling, and is not bound.
 
-use super::Request;
+use super::{Memory, Request, ScaleUps};
 use crate::decision::hpa::behavior::Select;
-use crate::decision::hpa::limits::Events;
 use crate::decision::load::Load;
 use crate::decision::split::Replicas;
 
@@ -35,12 +34,29 @@ impl Request<'_> {
         self.scale_up.as_ref().and_then(|rules| rules.tolerance).map_or(TOLERANCE, millionths)
     }
 
-    /// The most replicas that a cluster with `current` may be asked to run at once: one step of the policies.
-    pub(super) fn most_at_once(&self, current: Replicas) -> Replicas {
+    /// The most replicas that a cluster which runs or should run `current` may be asked to run: what the policies allow
+    /// with what was added lately.
+    pub(super) fn most(&self, current: Replicas, added: &ScaleUps) -> Replicas {
         let Some(rules) = &self.scale_up else { return Replicas::MAX };
         let now = i32::try_from(current).unwrap_or(i32::MAX);
-        let most = Events::default().most(now, rules, self.now);
+        let most = added.events(self.now).most(now, rules, self.now);
         Replicas::try_from(most).unwrap_or_default().max(current)
+    }
+
+    /// Remembers that a cluster is asked for `more` replicas to answer load, where policies bind that.
+    pub(super) fn remember(&self, memory: &mut Memory, more: Replicas) {
+        if self.scale_up.is_some() {
+            memory.scale_ups.request(more);
+        }
+    }
+
+    /// Forgets what was added to a cluster before the periods of the policies; `requested` is whether what was asked
+    /// for last may still be added.
+    pub(super) fn age(&self, memory: &mut Memory, requested: bool) {
+        if !requested {
+            memory.scale_ups.settle(self.now);
+        }
+        memory.scale_ups.forget(self.scale_up.as_ref(), self.now);
     }
 }
 
@@ -65,7 +81,10 @@ mod tests {
     fn without_words_of_the_user_nothing_is_bound() {
         let request = Request::default();
         assert!(request.may_scale_up());
-        assert_eq!(request.most_at_once(3), Replicas::MAX);
+        assert_eq!(request.most(3, &ScaleUps::default()), Replicas::MAX);
+        let mut memory = Memory::default();
+        request.remember(&mut memory, 3);
+        assert_eq!(memory, Memory::default());
         assert!(
             !request.is_above(Load { value: 110, target: 100 }) && request.is_above(Load { value: 111, target: 100 })
         );
@@ -73,11 +92,26 @@ mod tests {
 
     #[test]
     fn a_step_is_as_large_as_the_policies_allow() {
-        assert_eq!(request(Select::Max, None).most_at_once(5), 10);
-        assert_eq!(request(Select::Min, None).most_at_once(5), 7);
-        let disabled = request(Select::Disabled, None);
-        assert!(!disabled.may_scale_up());
-        assert_eq!(disabled.most_at_once(5), 5);
+        let most = |select| request(select, None).most(5, &ScaleUps::default());
+        assert_eq!((most(Select::Max), most(Select::Min)), (10, 7));
+        assert!(!request(Select::Disabled, None).may_scale_up());
+        assert_eq!(most(Select::Disabled), 5);
+    }
+
+    #[test]
+    fn several_steps_within_a_period_are_one() {
+        let now = jiff::Timestamp::constant(1_000, 0);
+        let mut request = Request { now, ..request(Select::Min, None) };
+        let mut memory = Memory::default();
+        request.remember(&mut memory, 1);
+        request.age(&mut memory, true);
+        assert_eq!(request.most(6, &memory.scale_ups), 7, "5 and 2");
+        request.age(&mut memory, false);
+        request.remember(&mut memory, 1);
+        assert_eq!(request.most(7, &memory.scale_ups), 7);
+        request.now += jiff::SignedDuration::from_secs(60);
+        request.age(&mut memory, true);
+        assert_eq!(request.most(7, &memory.scale_ups), 8, "the first no longer counts");
     }
 
     #[test]

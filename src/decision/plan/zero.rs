@@ -169,7 +169,7 @@ fn start(request: &Request<'_>, woken: Vec<&mut Assignee<'_, '_>>, missing: Repl
     let most = |assignee: &Assignee<'_, '_>| {
         let Bounds { min, max } = assignee.target.bounds;
         let room = assignee.participant.cluster.available.unwrap_or_default();
-        max.min(room).min(request.most_at_once(0)).max(min)
+        max.min(room).min(request.most(0, &assignee.target.memory.scale_ups)).max(min)
     };
     let ranges: Vec<Range> = woken.iter().map(|one| Range { low: one.target.bounds.min, high: most(one) }).collect();
     let participants: Vec<Participant<'_>> = woken
@@ -180,7 +180,9 @@ fn start(request: &Request<'_>, woken: Vec<&mut Assignee<'_, '_>>, missing: Repl
     let total = missing.max(sum(ranges.iter().map(|range| range.low)));
     for (assignee, replicas) in woken.into_iter().zip(distribute(request.policy, total, &participants, &ranges)) {
         let more = replicas > assignee.target.bounds.min && assignee.participant.cluster.reach.scale;
-        assignee.target.memory.assist = more.then_some(Assist { replicas, since: request.now });
+        let memory = &mut assignee.target.memory;
+        memory.assist = more.then_some(Assist { replicas, since: request.now });
+        request.remember(memory, replicas);
     }
 }
 

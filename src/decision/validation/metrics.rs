@@ -225,8 +225,13 @@ fn validate_positive(quantity: Option<Quantity<'_>>, path: &Path<'_>, findings: 
     }
 }
 
-/// Rejects a text that is not a quantity.
+/// Rejects a text that is not a quantity, and a fraction that is not in quotes.
 pub(super) fn refuse_spelling(rule: &'static str, quantity: Quantity<'_>, path: &Path<'_>, findings: &mut Findings) {
-    let value = BadValue::Text(quantity.text.to_owned());
-    findings.invalid(rule, path, value, "must be a quantity such as \"500m\", \"2\" or \"1Gi\"");
+    let text = quantity.text;
+    if text.parse().is_ok_and(f64::is_finite) {
+        findings.invalid(rule, path, BadValue::Json(text.to_owned()), format!("must be in quotes: \"{text}\""));
+    } else {
+        let value = BadValue::Text(text.to_owned());
+        findings.invalid(rule, path, value, "must be a quantity such as \"500m\", \"2\" or \"1Gi\"");
+    }
 }

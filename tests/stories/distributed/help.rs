@@ -19,7 +19,7 @@ use crate::stories::Process;
 const EACH: i64 = 50;
 
 /// Members with room for so many replicas, and the workload with so many of them.
-async fn fleet(members: &[(i64, i64)]) -> Stage {
+pub async fn fleet(members: &[(i64, i64)]) -> Stage {
     built(Plan { nodes: 0, ..plan(u32::try_from(members.len()).unwrap()) }, members).await
 }
 

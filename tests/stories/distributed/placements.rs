@@ -1,0 +1,142 @@
+//! What a placement, a binding and other features of the scheduler do (docs/placement.md), where no other story has it.
+
+use fhpa::playground::fleet::Plan;
+use fhpa::playground::json::{items, text};
+use fhpa::playground::karmada::Timing;
+use serde_json::json;
+
+use super::capacity::node;
+use super::help::{leads, work};
+use super::{Stage, deployment, plan, policy, weights};
+
+#[tokio::test(start_paused = true)]
+async fn overflow_groups_are_priorities_in_their_order() {
+    let stage = Stage::with(Plan { nodes: 0, ..plan(3) }).await;
+    for (cluster, fits) in [("member1", 6), ("member2", 4), ("member3", 20)] {
+        node(&stage, cluster, fits).await;
+    }
+    let group = |name: &str, cluster: &str| json!({"affinityName": name, "clusterNames": [cluster]});
+    let mut own = group("own", "member1");
+    own["overflowAffinities"] = json!([group("near", "member2"), group("far", "member3")]);
+    let scheduling = json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"});
+    stage.web(1, json!({"clusterAffinities": [own], "replicaScheduling": scheduling})).await;
+    let one = leads(&stage, "one").await;
+    stage.hpa(3, 12, json!({})).await;
+    stage.pass(30).await;
+    let hpa = stage.get("FederatedHPA", "web").await;
+    let reasons = items(&hpa, "/status/clusterHPADesired").iter().map(|desired| text(desired, "/reason"));
+    assert_eq!(reasons.collect::<Vec<_>>(), ["Prioritized"; 3]);
+    assert_eq!(stage.bounds().await, "3..6 1..4 1..2", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taint_against_scheduling_keeps_away_what_a_cluster_does_not_have_and_keeps_what_it_has() {
+    let taint = |effect: &str| json!({"spec": {"taints": [{"key": "busy", "effect": effect}]}});
+    let stage = Stage::new(3).await;
+    stage.patch_cluster("member3", taint("NoSchedule")).await;
+    stage.patch_cluster("member2", taint("PreferNoSchedule")).await;
+    stage.web(3, weights(&[1, 1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(3, 12, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "2..6 1..6 -", "{:?}", stage.messages().await);
+    let replicas = stage.replicas().await;
+    stage.patch_cluster("member1", taint("NoSchedule")).await;
+    stage.pass(60).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("2..6 1..6 -".to_owned(), replicas));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_of_a_scheduler_of_another_name_is_divided_too() {
+    let stage = Stage::new(2).await;
+    let mut policy = policy(weights(&[1, 3]));
+    policy["spec"]["schedulerName"] = json!("steering");
+    stage.create(policy).await;
+    stage.create(deployment("web", 4)).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(4, 12, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.get("ResourceBinding", "web-deployment").await["spec"]["schedulerName"], "steering");
+    assert_eq!(stage.bounds().await, "1..3 3..9", "{:?}", stage.messages().await);
+    assert_eq!(stage.replicas().await, "1 3");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_preempts_another_makes_a_new_division() {
+    let stage = Stage::new(2).await;
+    stage.web(4, weights(&[1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(4, 12, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "2..6 2..6");
+    let mut second = policy(weights(&[1, 3]));
+    second["metadata"]["name"] = json!("first-in-line");
+    second["spec"]["priority"] = json!(10);
+    second["spec"]["preemption"] = json!("Always");
+    stage.create(second).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..3 3..9", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn bounds_reach_the_members_while_karmada_dispatches_nothing_of_the_workload() {
+    let stage = Stage::new(2).await;
+    let only = |name: &str, others: &[i64]| {
+        let mut placement = weights(others);
+        placement["clusterAffinity"] = json!({"clusterNames": name.split(' ').collect::<Vec<_>>()});
+        placement
+    };
+    stage.web(4, only("member1", &[1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(4, 12, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "4..12 -");
+    let dispatching = async |suspended: bool| {
+        let patch = json!({"spec": {"suspension": {"dispatching": suspended}}});
+        stage.patch("ResourceBinding", "web-deployment", patch).await;
+    };
+    dispatching(true).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 20}})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "4..20 -", "{:?}", stage.messages().await);
+    let placement = only("member1 member2", &[1, 1]);
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": placement}})).await;
+    stage.pass(120).await;
+    assert_eq!(stage.bounds().await, "2..10 2..10", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=False MemberTargetNotFound"]);
+    assert_eq!(stage.replicas().await, "4 -");
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"], json!({"dispatching": true, "scheduling": true}));
+    dispatching(false).await;
+    stage.pass(60).await;
+    assert_eq!(stage.replicas().await, "4 2", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+/// Karmada counts the replicas of the binding's entries, each of 100m.
+#[tokio::test(start_paused = true)]
+async fn a_federated_quota_does_not_hold_back_the_members() {
+    let karmada = Timing { quota: true, ..Timing::default() };
+    let stage = Stage::with(Plan { karmada, ..plan(2) }).await;
+    let quota = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "FederatedResourceQuota",
+        "metadata": {"name": "limit", "namespace": "prod"}, "spec": {"overall": {"cpu": "400m"}}});
+    stage.create(quota).await;
+    stage.web(4, weights(&[1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(4, 12, json!({})).await;
+    work(&stage, 10);
+    stage.pass(240).await;
+    assert_eq!(stage.entries().await, "member1=2 member2=2");
+    assert_eq!(stage.replicas().await, "5 5", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    one.stop().await;
+}
