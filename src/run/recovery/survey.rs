@@ -9,10 +9,11 @@ use kube::core::Request;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::clusters::{Name, Read, newer};
+use super::clusters::{Clusters, Name, newer};
 use super::correction::{Correction, Uncorrected, corrections, uncorrected};
+use super::members::Way;
 use super::pages::pages;
-use super::workload::{Member, Scaler, Seen, StoredBinding, StoredHpa, StoredWork, Template};
+use super::workload::{Member, MemberHpa, Scaler, Seen, StoredBinding, StoredHpa, StoredWork, Template};
 use super::{Error, Plan, Recovery};
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::api::scale::Scale;
@@ -31,8 +32,8 @@ use crate::reconcile::federated_hpa::names;
 use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
 use crate::runtime::lease_activity::LeaseLocation;
 
-/// Workloads that are read at a time.
-const WORKLOADS: usize = 8;
+/// Reads of workloads in members at a time.
+const READS: usize = 64;
 /// Members of a workload that are read at a time.
 const MEMBERS: usize = 8;
 
@@ -111,35 +112,30 @@ impl Recovery {
         let (scaled, stored) = self.scaled().await?;
         let targets = Arc::new(Targets::new(self.client.clone()));
         let kinds = self.kinds(&scaled, &targets).await?;
-        let bindings = self.bindings(&scaled).await?;
-        let read = self.read(&clusters, &kinds).await?;
+        let mut bindings = self.bindings(&scaled).await?;
+        let own = bindings.iter().map(|(target, binding)| (target.namespace.clone(), binding.name.clone())).collect();
+        let mut read = self.read(&clusters, &kinds, &own).await?;
         let leaves = |name| format!("{name} is not read: what the backup says of it is applied there");
         let mut notes: Vec<String> = self.without.iter().map(leaves).collect();
-        notes.extend(newer(&read, &stored));
+        notes.extend(newer(&read.there, &stored));
 
-        let workloads = scaled.len();
+        let (workloads, ways) = (scaled.len(), std::mem::take(&mut read.ways));
         let surveyed = futures::stream::iter(scaled.into_iter().map(|one| {
-            let binding = bindings.get(&one.target);
-            self.survey(one, binding, &read, &targets)
+            let stored = bindings.remove(&one.target).map(|binding| Stored::take(&mut read, &one, binding));
+            self.survey(one, stored, &ways, &targets)
         }));
-        let mut surveyed = surveyed.buffered(WORKLOADS);
-        let (mut subjects, mut left, mut unread) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let at_a_time = READS.checked_div(ways.len().min(MEMBERS)).unwrap_or(READS);
+        let mut surveyed = surveyed.buffered(at_a_time);
+        let (mut subjects, mut left) = (Vec::new(), Vec::new());
         while let Some(one) = surveyed.next().await {
-            match one {
-                Ok(Surveyed { subject, left: why }) => {
-                    subjects.extend(subject);
-                    left.extend(why);
-                }
-                Err(Error::Members(all)) => unread.extend(all),
-                Err(error) => return Err(error),
-            }
+            // A member that fails now would do so for every workload.
+            let Surveyed { subject, left: why } = one?;
+            subjects.extend(subject);
+            left.extend(why);
         }
-        if !unread.is_empty() {
-            return Err(Error::Members(unread.into_iter().collect()));
-        }
-        let members = read.iter().filter_map(|(cluster, read)| Some((cluster.clone(), read.member.as_ref()?)));
-        let versions: BTreeMap<_, _> = members.map(|(cluster, member)| (cluster, member.way.version)).collect();
-        Ok(Plan { subjects, clusters: versions.len(), versions, workloads, notes, left })
+        drop(surveyed);
+        let (clusters, named) = (ways.len(), ways.into_iter().map(|way| (way.cluster, way.version)));
+        Ok(Plan { subjects, clusters, versions: named.collect(), workloads, notes, left })
     }
 
     /// The ResourceBindings of these workloads.
@@ -193,6 +189,32 @@ impl Recovery {
     }
 }
 
+/// What was read of one workload before its template.
+struct Stored {
+    binding: StoredBinding,
+    works: BTreeMap<String, StoredWork>,
+    hpas: BTreeMap<String, StoredHpa>,
+    there: BTreeMap<String, MemberHpa>,
+}
+
+impl Stored {
+    fn take(read: &mut Clusters, of: &Scaled, binding: StoredBinding) -> Self {
+        let works = read.works.remove(&(of.namespace.clone(), binding.name.clone())).unwrap_or_default();
+        let Scaler::Distributed { hpa, .. } = &of.scaler else {
+            return Self { binding, works, hpas: BTreeMap::new(), there: BTreeMap::new() };
+        };
+        let name = name_of(hpa);
+        let (hpas, mut there) =
+            (read.hpas.remove(&name).unwrap_or_default(), read.there.remove(&name).unwrap_or_default());
+        let behavior = hpa.object.spec.behavior.as_ref().and_then(|behavior| behavior.scale_down.as_ref());
+        if behavior.is_some_and(|rules| rules.select_policy.as_deref() == Some("Disabled")) {
+            // Its user forbids it anyway: it needs no hold.
+            there.values_mut().for_each(|hpa| hpa.held = false);
+        }
+        Self { binding, works, hpas, there }
+    }
+}
+
 /// Result for a workload.
 #[derive(Default)]
 struct Surveyed {
@@ -206,12 +228,12 @@ impl Recovery {
     async fn survey(
         &self,
         scaled: Scaled,
-        binding: Option<&StoredBinding>,
-        read: &BTreeMap<String, Read>,
+        stored: Option<Stored>,
+        ways: &[Way],
         targets: &Targets,
     ) -> Result<Surveyed, Error> {
         let target = scaled.target();
-        let Some(binding) = binding else { return Ok(Surveyed::default()) };
+        let Some(Stored { binding, works, hpas, there }) = stored else { return Ok(Surveyed::default()) };
         let place = match targets.place(&target).await {
             Ok(place) => place,
             Err(failure) if failure.class == ErrorClass::Transient => return Err(failure.into()),
@@ -221,69 +243,20 @@ impl Recovery {
             }
         };
         let Some(template) = self.template(&place, &target).await? else { return Ok(Surveyed::default()) };
-        let members = self.members_of(&scaled, &place, read).await?;
+        let members = look(ways, &place, target.name, there).await?;
         let Scaled { object, reference, namespace, scaler, target } = scaled;
-        let (duplicated, hpa_name) = match &scaler {
-            Scaler::Distributed { hpa, .. } => {
-                let own = hpa.object.spec.federated_hpa_assignment.as_ref();
-                let own = own.map(|own| own.federated_hpa_assignment_type.as_str()).filter(|own| !own.is_empty());
-                let duplicated = own.map_or(binding.duplicated, |own| own == "Duplicated");
-                (duplicated, Some(name_of(hpa)))
-            }
-            Scaler::Whole => (binding.duplicated, None),
+        let own = match &scaler {
+            Scaler::Distributed { hpa, .. } => hpa.object.spec.federated_hpa_assignment.as_ref(),
+            Scaler::Whole => None,
         };
-        let own = (namespace.clone(), binding.name.clone());
-        let hpas = read
-            .iter()
-            .filter_map(|(cluster, read)| Some((cluster.clone(), read.hpas.get(hpa_name.as_ref()?)?.clone())));
-        let hpas: BTreeMap<String, StoredHpa> = hpas.collect();
-        let works = read.iter().filter_map(|(cluster, read)| Some((cluster.clone(), read.works.get(&own)?.clone())));
-        let works: BTreeMap<String, StoredWork> = works.collect();
-        let seen = Seen { scaler, template, binding: binding.clone(), duplicated, works, hpas, members };
+        let own = own.map(|own| own.federated_hpa_assignment_type.as_str()).filter(|own| !own.is_empty());
+        let duplicated = own.map_or(binding.duplicated, |own| own == "Duplicated");
+        let seen = Seen { scaler, template, binding, duplicated, works, hpas, members };
         let corrections = corrections(&seen);
         let left = self::left(&object, &target, &place.plural, &seen);
         let subject =
             (!corrections.is_empty()).then(|| Subject { object, reference, namespace, place, seen, corrections });
         Ok(Surveyed { subject, left })
-    }
-
-    /// The workload in each member that is read, by cluster.
-    async fn members_of(
-        &self,
-        scaled: &Scaled,
-        place: &ResourcePath,
-        read: &BTreeMap<String, Read>,
-    ) -> Result<BTreeMap<String, Member>, Error> {
-        let (hpa_name, user_holds) = match &scaled.scaler {
-            Scaler::Distributed { hpa, .. } => {
-                let behavior = hpa.object.spec.behavior.as_ref().and_then(|behavior| behavior.scale_down.as_ref());
-                let holds = behavior.is_some_and(|rules| rules.select_policy.as_deref() == Some("Disabled"));
-                (Some(name_of(hpa)), holds)
-            }
-            Scaler::Whole => (None, false),
-        };
-        let there = read.values().filter_map(|read| read.member.as_ref());
-        let looks = futures::stream::iter(there.map(|there| async {
-            let cluster = there.way.cluster.clone();
-            match there.way.replicas(&place.path, &scaled.reference.name).await {
-                Ok(replicas) => {
-                    let mut hpa = hpa_name.as_ref().and_then(|name| there.hpas.get(name)).cloned();
-                    // Who forbids it anyway needs no hold.
-                    hpa.iter_mut().for_each(|hpa| hpa.held &= !user_holds);
-                    Ok((cluster, Member { replicas, hpa }))
-                }
-                Err(failure) => Err((cluster, failure.to_string())),
-            }
-        }));
-        let looks: Vec<Result<_, (String, String)>> = looks.buffer_unordered(MEMBERS).collect().await;
-        let (mut members, mut unread) = (BTreeMap::new(), Vec::new());
-        for look in looks {
-            match look {
-                Ok((cluster, member)) => drop(members.insert(cluster, member)),
-                Err(one) => unread.push(one),
-            }
-        }
-        if unread.is_empty() { Ok(members) } else { Err(Error::Members(unread)) }
     }
 
     /// The template; `None` where there is none.
@@ -308,6 +281,31 @@ impl Recovery {
             replicas: scale.spec.replicas,
         }))
     }
+}
+
+/// A workload in each member, by cluster; `there` are the HPAs of fhpa.
+async fn look(
+    ways: &[Way],
+    place: &ResourcePath,
+    name: &str,
+    mut there: BTreeMap<String, MemberHpa>,
+) -> Result<BTreeMap<String, Member>, Error> {
+    let looks = futures::stream::iter(ways.iter().map(|way| async {
+        let replicas = way.replicas(&place.path, name).await;
+        (way.cluster.clone(), replicas)
+    }));
+    let mut looks = looks.buffer_unordered(MEMBERS);
+    let (mut members, mut unread) = (BTreeMap::new(), Vec::new());
+    while let Some((cluster, replicas)) = looks.next().await {
+        match replicas {
+            Ok(replicas) => {
+                let hpa = there.remove(&cluster);
+                members.insert(cluster, Member { replicas, hpa });
+            }
+            Err(failure) => unread.push((cluster, failure.to_string())),
+        }
+    }
+    if unread.is_empty() { Ok(members) } else { Err(Error::Members(unread)) }
 }
 
 /// The sentence on the clusters in which the replicas of a workload stay as the backup has them.
