@@ -18,7 +18,6 @@
 #[path = "../tests/rig/proc.rs"]
 mod proc;
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -78,7 +77,7 @@ async fn recover(kubeconfig: &Path, dry_run: bool) {
     assert!(Run { recovery, dry_run, yes: true, out }.run().await, "something was left");
     let (took, own) = (begun.elapsed().as_secs_f64(), std::process::id());
     let (cpu, peak) = (proc::cpu(own).as_secs_f64(), f64::from(proc::memory(own, proc::PEAK)) / 1024.0);
-    writeln!(std::io::stdout(), "{took:>8.1} s, {cpu:>6.1} s of a core, {peak:>6.0} MiB at most").unwrap();
+    println!("{took:>8.1} s, {cpu:>6.1} s of a core, {peak:>6.0} MiB at most");
 }
 
 async fn measure(whole: bool) {
@@ -202,7 +201,7 @@ fn workload(name: &str, cluster: &str) -> Value {
 
 async fn control_plane(size: Size) -> ApiServer {
     let server = ApiServer::builder().kept_changes(1_000).build();
-    for definition in api::crd::all().unwrap().into_iter().chain(karmada::definitions().unwrap()) {
+    for definition in api::crd::all().unwrap().iter().chain(karmada::definitions().unwrap()) {
         server.create(definition).await.unwrap();
     }
     for name in ["karmada-system", SPACE] {

@@ -208,11 +208,11 @@ pub async fn defined_paths(client: &Client, kind: &ScaledKind) -> Result<Vec<(St
 #[must_use]
 pub fn kept_path(script: &str) -> Option<&str> {
     let (_, labelled) = script.split_once(RETAIN_REPLICAS)?;
-    let copies = labelled.lines().filter_map(|line| {
+    let mut copies = labelled.lines().filter_map(|line| {
         let (to, from) = line.trim().strip_prefix("desiredObj")?.split_once(" = observedObj")?;
         (to == from && is_plain(to)).then_some(to)
     });
-    copies.last()
+    copies.next_back()
 }
 
 /// Whether the path consists of plain words only: it becomes part of a script.

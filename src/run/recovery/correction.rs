@@ -268,7 +268,9 @@ fn division(seen: &Seen, federated_hpa: Option<&str>) -> Option<Correction> {
     let mut entries = entries(seen, divided);
     if federated_hpa.is_none() && !divided {
         // Karmada gives a cluster the replicas of the template, and its entry none.
-        entries.iter_mut().for_each(|(_, replicas)| *replicas = 0);
+        for (_, replicas) in &mut entries {
+            *replicas = 0;
+        }
     }
     let has = |cluster: &String| entries.iter().any(|(name, _)| name == cluster);
     let stay: BTreeSet<String> =

@@ -7,14 +7,13 @@ use kube::api::ListParams;
 
 use super::Recovery;
 use super::pages::pages;
-use super::survey::Scaled;
 use crate::api::ResourceInterpreterCustomization;
 use crate::controller::failure::{Asked, Failure};
 use crate::decision::backoff::ErrorClass;
 use crate::decision::kinds::keeps_by_itself;
 use crate::install::kinds::{REPLICAS, defined_paths, kept_path};
 use crate::install::permissions::ScaledKind;
-use crate::reconcile::scale_target::Targets;
+use crate::reconcile::scale_target::{TargetRef, Targets};
 use crate::runtime::watch::kept;
 
 /// What is known of a kind.
@@ -63,15 +62,18 @@ fn pointer(path: &str) -> String {
 impl Recovery {
     /// The kinds of these workloads: by the customizations of the installation, else by their definitions where this
     /// user may read them.
-    pub(super) async fn kinds(&self, scaled: &[Scaled], targets: &Targets) -> Result<Kinds, Failure> {
+    pub(super) async fn kinds(
+        &self,
+        scaled: impl Iterator<Item = TargetRef<'_>>,
+        targets: &Targets,
+    ) -> Result<Kinds, Failure> {
         let mut kinds = Kinds::default();
         let (group, plural) = ("config.karmada.io", "resourceinterpretercustomizations");
         let asked = Asked { verb: "list", group, resource: plural, object: &plural };
         let path = format!("/apis/{group}/v1alpha1/{plural}");
         pages(&self.client, &path, ListParams::default(), asked, |one| kinds.customized(&one)).await?;
         let mut looked = BTreeSet::new();
-        for one in scaled {
-            let target = one.target();
+        for target in scaled {
             let kind = (target.api_version.to_owned(), target.kind.to_owned());
             if kinds.of(target.api_version, target.kind).path.is_some() || !looked.insert(kind) {
                 continue;

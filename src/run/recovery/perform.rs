@@ -115,8 +115,8 @@ impl Recovery {
             patch.push(json!({"op": "add", "path": format!("{manifest}{path}"), "value": value}));
         };
         if let Some(place) = &work.place {
-            let (path, value) = place.with(replicas);
-            put(path, value);
+            let (at, value) = place.with(replicas);
+            put(at, value);
         }
         if retain {
             put(&format!("/metadata/labels/{}", RETAIN_REPLICAS.replace('/', "~1")), json!("true"));

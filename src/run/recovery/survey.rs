@@ -54,7 +54,7 @@ pub(super) struct Subject {
 }
 
 /// A workload that fhpa scales.
-pub(super) struct Scaled {
+struct Scaled {
     object: String,
     reference: CrossVersionObjectReference,
     namespace: String,
@@ -64,7 +64,7 @@ pub(super) struct Scaled {
 
 impl Scaled {
     /// The workload.
-    pub(super) fn target(&self) -> TargetRef<'_> {
+    fn target(&self) -> TargetRef<'_> {
         let CrossVersionObjectReference { api_version, kind, name } = &self.reference;
         TargetRef { namespace: &self.namespace, api_version, kind, name }
     }
@@ -111,7 +111,7 @@ impl Recovery {
         }
         let (scaled, stored) = self.scaled().await?;
         let targets = Arc::new(Targets::new(self.client.clone()));
-        let kinds = self.kinds(&scaled, &targets).await?;
+        let kinds = self.kinds(scaled.iter().map(Scaled::target), &targets).await?;
         let mut bindings = self.bindings(&scaled).await?;
         let own = bindings.iter().map(|(target, binding)| (target.namespace.clone(), binding.name.clone())).collect();
         let mut read = self.read(&clusters, &kinds, &own).await?;
@@ -209,7 +209,9 @@ impl Stored {
         let behavior = hpa.object.spec.behavior.as_ref().and_then(|behavior| behavior.scale_down.as_ref());
         if behavior.is_some_and(|rules| rules.select_policy.as_deref() == Some("Disabled")) {
             // Its user forbids it anyway: it needs no hold.
-            there.values_mut().for_each(|hpa| hpa.held = false);
+            for hpa in there.values_mut() {
+                hpa.held = false;
+            }
         }
         Self { binding, works, hpas, there }
     }
@@ -255,7 +257,7 @@ impl Recovery {
         let corrections = corrections(&seen);
         let left = self::left(&object, &target, &place.plural, &seen);
         let subject =
-            (!corrections.is_empty()).then(|| Subject { object, reference, namespace, place, seen, corrections });
+            (!corrections.is_empty()).then_some(Subject { object, reference, namespace, place, seen, corrections });
         Ok(Surveyed { subject, left })
     }
 
