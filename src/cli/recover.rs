@@ -140,7 +140,7 @@ impl Run {
         };
         self.tell(&plan);
         if plan.is_done() || self.dry_run {
-            return true;
+            return plan.left.is_empty();
         }
         if !self.is_wanted() {
             return false;
@@ -149,12 +149,14 @@ impl Run {
         for (object, why) in &failed {
             self.say(&format!("{object}  {}", printable(why)));
         }
-        self.say(if failed.is_empty() {
-            "Written. Karmada's controllers can start, then the controllers of fhpa."
-        } else {
-            "Not everything was written: see above, and run it again."
+        self.say(match (failed.is_empty(), plan.left.is_empty()) {
+            (true, true) => "Written. Karmada's controllers can start, then the controllers of fhpa.",
+            (true, false) => {
+                "Written, but for the workloads that stay as the backup has them: see above, and run it again."
+            }
+            (false, _) => "Not everything was written: see above, and run it again.",
         });
-        failed.is_empty()
+        failed.is_empty() && plan.left.is_empty()
     }
 
     /// Whether nobody writes meanwhile.
@@ -182,8 +184,15 @@ impl Run {
                 self.say(&format!("  {}", printable(&correction.to_string())));
             }
         }
+        for left in &plan.left {
+            self.say(&printable(left));
+        }
         let (count, workloads, clusters) = (plan.planned().count(), plan.workloads, plan.clusters);
-        self.say(&format!("{count} of {workloads} workloads differ from what {clusters} clusters run"));
+        let left = match plan.left.len() {
+            0 => String::new(),
+            left => format!("; {left} cannot be corrected"),
+        };
+        self.say(&format!("{count} of {workloads} workloads differ from what {clusters} clusters run{left}"));
     }
 
     /// Whether the user wants that.

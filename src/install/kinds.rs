@@ -13,6 +13,7 @@ use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::kinds::{CORE_GROUP, keeps_by_itself};
+use crate::decision::names::RETAIN_REPLICAS;
 use crate::decision::plan::HpaVersion;
 use crate::reconcile::federated_hpa::manifest;
 
@@ -20,8 +21,8 @@ use crate::reconcile::federated_hpa::manifest;
 const REFLECTION: &str = include_str!("lua/reflect-hpa.lua");
 /// Script for the fields that a member keeps of a workload with the label.
 const RETENTION: &str = include_str!("lua/retain-replicas.lua");
-/// The field that [`RETENTION`] keeps.
-const REPLICAS: &str = ".spec.replicas";
+/// The field that [`RETENTION`] keeps, where Kubernetes' own kinds have their replicas.
+pub const REPLICAS: &str = ".spec.replicas";
 
 /// Where [`RETENTION`] begins to depend on the label.
 const LABELS: &str = "  local labels";
@@ -173,11 +174,45 @@ async fn definition(client: &Client, kind: &ScaledKind) -> Result<Option<Value>,
     }
 }
 
+/// Name of each version of a definition, and the path of the requested replicas in its objects.
+fn replicas_paths(definition: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    versions.into_iter().flatten().filter_map(|one| {
+        Some((one.get("name")?.as_str()?, one.pointer("/subresources/scale/specReplicasPath")?.as_str()?))
+    })
+}
+
 fn replicas_path(definition: Option<&Value>, version: &str) -> String {
-    let versions = definition.and_then(|definition| definition.pointer("/spec/versions")).and_then(Value::as_array);
-    let mut own = versions.into_iter().flatten().filter(|one| one.get("name").and_then(Value::as_str) == Some(version));
-    let path = own.find_map(|one| one.pointer("/subresources/scale/specReplicasPath")?.as_str());
-    path.unwrap_or(REPLICAS).to_owned()
+    let own = definition.and_then(|definition| replicas_paths(definition).find(|(name, _)| *name == version));
+    own.map_or(REPLICAS, |(_, path)| path).to_owned()
+}
+
+/// The path of the requested replicas by API version, as the CRD of a custom kind has it; none where there is no CRD,
+/// or this user must not read it.
+///
+/// # Errors
+/// When the API server is unreachable or rejects the request for another reason.
+pub async fn defined_paths(client: &Client, kind: &ScaledKind) -> Result<Vec<(String, String)>, Failure> {
+    match definition(client, kind).await {
+        Ok(definition) => {
+            let paths = definition.iter().flat_map(replicas_paths).filter(|(_, path)| is_plain(path));
+            Ok(paths.map(|(version, path)| (format!("{}/{version}", kind.group), path.to_owned())).collect())
+        }
+        Err(failure) if failure.reason == reason::FORBIDDEN => Ok(Vec::new()),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// The path of the requested replicas that a script of [`customizations`] keeps of objects with the label; `None` for
+/// other scripts.
+#[must_use]
+pub fn kept_path(script: &str) -> Option<&str> {
+    let (_, labelled) = script.split_once(RETAIN_REPLICAS)?;
+    let mut copies = labelled.lines().filter_map(|line| {
+        let (to, from) = line.trim().strip_prefix("desiredObj")?.split_once(" = observedObj")?;
+        (to == from && is_plain(to)).then_some(to)
+    });
+    copies.next_back()
 }
 
 /// Whether the path consists of plain words only: it becomes part of a script.
@@ -231,6 +266,8 @@ mod tests {
         );
         let script = all[3]["spec"]["customizations"]["retention"]["luaScript"].as_str().unwrap();
         assert!(script.contains("desiredObj.spec.size.count = observedObj.spec.size.count"), "{script}");
+        assert_eq!(kept_path(script), Some(".spec.size.count"));
+        assert_eq!(kept_path("function Retain(d, o) return d end"), None);
     }
 
     #[test]
@@ -247,6 +284,7 @@ mod tests {
         assert!(at("desiredObj.spec.paused = observedObj.spec.paused") < label);
         assert!(at("desiredObj.spec.selector = observedObj.spec.selector") < label);
         assert!(label < at("desiredObj.spec.replicas = observedObj.spec.replicas"));
+        assert_eq!(kept_path(&script), Some(".spec.replicas"));
     }
 
     #[test]

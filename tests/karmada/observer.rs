@@ -1,7 +1,8 @@
 //! Observes every change of the control planes, for the laws and for a line of ready pods. I/O: watches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::TryStreamExt as _;
 use kube::api::{Api, DynamicObject};
@@ -45,6 +46,8 @@ struct Seen {
     objects: BTreeMap<Key, Value>,
     /// Fewest ready pods of an app since it was asked for.
     least: BTreeMap<String, usize>,
+    /// Kinds of the control plane of which all objects were seen.
+    whole: BTreeSet<&'static str>,
 }
 
 /// What was seen, and the watches that see.
@@ -57,7 +60,7 @@ pub struct Observer {
 impl Observer {
     /// Begins to watch; what is there already is new to the laws.
     pub fn start(lab: &Lab) -> Self {
-        let seen = Seen { laws: laws(), objects: BTreeMap::new(), least: BTreeMap::new() };
+        let seen = Seen { laws: laws(), objects: BTreeMap::new(), least: BTreeMap::new(), whole: BTreeSet::new() };
         let seen = Arc::new(Mutex::new(seen));
         let mut watches = JoinSet::new();
         for member in &lab.members {
@@ -69,11 +72,22 @@ impl Observer {
         Self { control: control(&seen, lab), seen, _members: watches }
     }
 
-    /// The control plane went back to a snapshot: laws begin anew, and look at what is there. Pods are noted as before.
-    pub fn restored(&mut self, lab: &Lab) {
+    /// The control plane went back to a snapshot: laws begin anew with what is there, and judge what comes after it. Pods
+    /// are noted as before. Nobody can act until [`Self::acts`] says so.
+    pub async fn restored(&mut self, lab: &Lab) {
         self.control.abort_all();
         self.seen.lock().unwrap().begin_again();
         self.control = control(&self.seen, lab);
+        // Objects are listed one kind after the other: until the last one what is seen is no state of the world.
+        while self.seen.lock().unwrap().whole.len() < CONTROL.len() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        drop(self.broken());
+    }
+
+    /// A controller of fhpa leads.
+    pub fn acts(&self) {
+        self.seen.lock().unwrap().laws.acts(fhpa::runtime::clock::wall(), true);
     }
 
     /// What was broken since this was last asked.
@@ -135,6 +149,8 @@ impl Seen {
 
     fn begin_again(&mut self) {
         self.laws = laws();
+        self.laws.acts(fhpa::runtime::clock::wall(), false);
+        self.whole.clear();
         self.objects.retain(|(place, ..), _| !place.is_empty());
         for ((place, kind, ..), object) in &self.objects {
             let at = fhpa::runtime::clock::wall();
@@ -174,6 +190,9 @@ impl Seen {
             if !names.contains(&(key.2.clone(), key.3.clone())) {
                 self.saw(key, None);
             }
+        }
+        if place.is_empty() {
+            self.whole.insert(kind);
         }
     }
 }

@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fhpa::decision::plan::Bounds;
+use fhpa::install::kinds::{ScaledType, customizations};
 use fhpa::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use fhpa::run::recovery::correction::{Correction, Division, corrections};
-use fhpa::run::recovery::workload::{Member, MemberHpa, Scaler, Seen, StoredBinding, StoredHpa, StoredWork, Template};
+use fhpa::run::recovery::correction::{Correction, Division, Uncorrected, corrections, uncorrected};
+use fhpa::run::recovery::kinds::Kinds;
+use fhpa::run::recovery::workload::{
+    Member, MemberHpa, ReplicasPlace, Scaler, Seen, StoredBinding, StoredHpa, StoredWork, Template,
+};
 use serde_json::{Value, json};
 
 const fn bounds(min: u32, max: u32) -> Bounds {
@@ -18,7 +22,15 @@ fn stored(min: u32, max: u32) -> StoredHpa {
 }
 
 fn work(replicas: i64) -> StoredWork {
-    StoredWork { name: "web".into(), version: "8".into(), deleting: false, replicas: Some(replicas), retained: true }
+    StoredWork {
+        name: "web".into(),
+        version: "8".into(),
+        deleting: false,
+        replicas: Some(replicas),
+        place: Some(ReplicasPlace { path: "/spec/replicas".into(), missing: 0 }),
+        kept: true,
+        retained: true,
+    }
 }
 
 fn member(replicas: u32, min: u32, max: u32) -> Member {
@@ -43,6 +55,7 @@ fn settled() -> Seen {
         template: Template { retained: true, ..Template::default() },
         binding: StoredBinding {
             entries: vec![(one.clone(), 3), (two.clone(), 3)],
+            counted: true,
             suspended: true,
             marked: Some("web".into()),
             ..StoredBinding::default()
@@ -166,14 +179,7 @@ fn a_held_hpa_stays_held_and_a_max_that_was_not_confirmed_counts() {
 
 #[test]
 fn a_workload_that_karmada_divides_gets_the_replicas_that_run() {
-    let whole = |duplicated| {
-        changed(|seen| {
-            seen.scaler = Scaler::Whole;
-            seen.duplicated = duplicated;
-            seen.template.replicas = Some(6);
-            seen.binding.replicas = Some(6);
-        })
-    };
+    let whole = |duplicated| whole(|seen| seen.duplicated = duplicated);
     let manifest = |cluster: &str, replicas| Correction::Manifest { cluster: cluster.into(), replicas, retain: false };
     let division = |replicas| {
         let entries = entries(&[("m1", 4), ("m2", 6)]);
@@ -182,6 +188,109 @@ fn a_workload_that_karmada_divides_gets_the_replicas_that_run() {
     let replicas = Correction::Replicas { from: 6, to: 10 };
     assert_eq!(whole(false), [replicas, manifest("m1", 4), manifest("m2", 6), division(Some(10))]);
     assert_eq!(whole(true), [manifest("m1", 4), manifest("m2", 6), division(None)]);
+}
+
+fn whole(change: impl FnOnce(&mut Seen)) -> Vec<Correction> {
+    changed(|seen| {
+        seen.scaler = Scaler::Whole;
+        seen.template.replicas = Some(6);
+        seen.binding.replicas = Some(6);
+        change(seen);
+    })
+}
+
+#[test]
+fn of_a_kind_that_karmada_does_not_divide_each_cluster_gets_the_replicas_of_the_template() {
+    let found = whole(|seen| {
+        seen.binding.counted = false;
+        seen.binding.replicas = None;
+        seen.binding.entries = entries(&[("m1", 0), ("m2", 0)]);
+        seen.members = [("m1".to_owned(), member(8, 1, 10)), ("m2".to_owned(), member(8, 1, 10))].into();
+    });
+    let manifest = |cluster: &str| Correction::Manifest { cluster: cluster.into(), replicas: 8, retain: false };
+    assert_eq!(found, [Correction::Replicas { from: 6, to: 8 }, manifest("m1"), manifest("m2")]);
+}
+
+fn told(change: impl FnOnce(&mut Seen)) -> Vec<(String, Uncorrected)> {
+    let mut seen = settled();
+    change(&mut seen);
+    uncorrected(&seen).map(|(cluster, why)| (cluster.clone(), why)).collect()
+}
+
+fn hide(seen: &mut Seen) {
+    seen.works.values_mut().for_each(|work| (work.place, work.replicas) = (None, None));
+}
+
+fn both(why: Uncorrected) -> Vec<(String, Uncorrected)> {
+    ["m1", "m2"].map(|cluster| (cluster.to_owned(), why)).to_vec()
+}
+
+#[test]
+fn a_work_of_a_kind_whose_replicas_are_at_an_unknown_place_is_told_and_not_written() {
+    let found = whole(hide);
+    assert!(!found.iter().any(|one| matches!(one, Correction::Manifest { .. })), "{found:?}");
+    let unknown = |seen: &mut Seen| {
+        hide(seen);
+        seen.scaler = Scaler::Whole;
+    };
+    assert_eq!(told(unknown), both(Uncorrected::Unknown));
+    assert_eq!(told(hide), [], "members keep what they run");
+    let away = |seen: &mut Seen| {
+        unknown(seen);
+        seen.members.insert("m1".into(), Member::default());
+        seen.works.remove("m2");
+    };
+    assert_eq!(told(away), [], "what does not run there, and what has no Work");
+}
+
+#[test]
+fn a_workload_whose_replicas_members_do_not_keep_is_told() {
+    let unkept = |seen: &mut Seen| seen.works.values_mut().for_each(|work| work.kept = false);
+    assert_eq!(told(unkept), both(Uncorrected::Unkept));
+    let left_out = |seen: &mut Seen| {
+        unkept(seen);
+        seen.members.remove("m1");
+    };
+    assert_eq!(told(left_out), [("m2".to_owned(), Uncorrected::Unkept)]);
+    let untaken = |seen: &mut Seen| {
+        unkept(seen);
+        let Scaler::Distributed { hpa, .. } = federated(20) else { panic!("it is Distributed") };
+        seen.scaler = Scaler::Distributed { hpa, taken: false };
+        seen.members.values_mut().for_each(|member| member.hpa = None);
+    };
+    assert_eq!(told(untaken), [], "Karmada divides it");
+}
+
+#[test]
+fn the_replicas_of_a_manifest_are_where_the_customization_of_its_kind_keeps_them() {
+    let mut kinds = Kinds::default();
+    let scaled = ScaledType {
+        api_version: "shop.example.com/v1".into(),
+        kind: "Store".into(),
+        replicas: ".spec.size.count".into(),
+    };
+    for customization in customizations(&[scaled]) {
+        kinds.customized(&serde_json::from_value(customization).unwrap());
+    }
+    let work = |api_version: &str, kind: &str, spec: Value| {
+        let manifest = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "web"}, "spec": spec});
+        let annotations =
+            json!({"resourcebinding.karmada.io/namespace": "prod", "resourcebinding.karmada.io/name": "web-store"});
+        let work = json!({"metadata": {"name": "web-1", "annotations": annotations},
+            "spec": {"workload": {"manifests": [manifest]}}});
+        StoredWork::of(&serde_json::from_value(work).unwrap(), &kinds).unwrap().1
+    };
+    let store = |spec: Value| work("shop.example.com/v1", "Store", spec);
+    let there = store(json!({"size": {"count": 7}}));
+    assert_eq!((there.replicas, there.kept), (Some(7), true));
+    assert_eq!(there.place.unwrap().with(9), ("/spec/size/count", json!(9)));
+    let absent = store(json!({"other": 1}));
+    assert_eq!((absent.replicas, absent.place.unwrap().with(9)), (None, ("/spec/size", json!({"count": 9}))));
+    let other = work("shop.example.com/v1", "Shelf", json!({"replicas": 3}));
+    assert_eq!((other.place, other.replicas, other.kept), (None, None, false));
+    let native = work("apps/v1", "ReplicaSet", json!({"replicas": 3}));
+    assert_eq!((native.replicas, native.kept), (Some(3), false));
+    assert!(work("apps/v1", "Deployment", json!({})).kept);
 }
 
 #[test]
@@ -201,7 +310,7 @@ fn what_runs_nowhere_and_what_was_never_taken_over_is_karmadas() {
 #[test]
 fn bounds_and_hold_of_a_member_are_read_in_both_versions() {
     let of = |spec: Value, annotations: Value| {
-        MemberHpa::of(&json!({"metadata": {"annotations": annotations}, "spec": spec}), false)
+        MemberHpa::of(&json!({"metadata": {"annotations": annotations}, "spec": spec}))
     };
     let mark = json!({"fhpa.karmada.io/write-id": "9"});
     let newer = of(json!({"maxReplicas": 4, "behavior": {"scaleDown": {"selectPolicy": "Disabled"}}}), mark.clone());

@@ -114,18 +114,16 @@ impl fmt::Display for Correction {
 /// The corrections of one workload, in the order in which they are written.
 #[must_use]
 pub fn corrections(seen: &Seen) -> Vec<Correction> {
-    let has_hpa = seen.members.values().any(|member| member.hpa.is_some());
-    let runs = seen.members.values().any(|member| member.replicas.is_some());
+    if is_karmadas(seen) {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
     match &seen.scaler {
-        // Karmada's own division is in force.
-        Scaler::Distributed { taken: false, .. } if !has_hpa => Vec::new(),
-        _ if !runs && !has_hpa => Vec::new(),
         Scaler::Distributed { hpa, .. } => {
-            let mut all = Vec::new();
             if !seen.template.retained {
                 all.push(Correction::Retain);
             }
-            all.extend(manifests(seen, true));
+            all.extend(manifests(seen));
             let (hpas, allowed) = hpas(seen);
             all.extend(hpas);
             all.extend(division(seen, Some(&hpa.key().name)));
@@ -133,33 +131,58 @@ pub fn corrections(seen: &Seen) -> Vec<Correction> {
             if allowed > from && hpa.object.metadata.deletion_timestamp.is_none() {
                 all.push(Correction::MaxReplicas { from, to: allowed });
             }
-            all
         }
         Scaler::Whole => {
-            let mut all = Vec::new();
             let to = total(seen, &entries(seen, true));
             if let Some(from) = seen.template.replicas.filter(|from| *from != to) {
                 all.push(Correction::Replicas { from, to });
             }
-            all.extend(manifests(seen, false));
+            all.extend(manifests(seen));
             all.extend(division(seen, None));
-            all
         }
     }
+    all
+}
+
+/// Why the replicas of a workload cannot be corrected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uncorrected {
+    /// Members do not keep the replicas of the kind: Karmada sets those of the template.
+    Unkept,
+    /// Where the kind has its replicas is not known.
+    Unknown,
+}
+
+/// The clusters that run the workload and in which it cannot be corrected, each with the reason.
+pub fn uncorrected(seen: &Seen) -> impl Iterator<Item = (&String, Uncorrected)> {
+    let works = seen.works.iter().filter(|(_, work)| !work.deleting && !is_karmadas(seen));
+    let run = works.filter(|(cluster, _)| seen.members.get(*cluster).is_some_and(|member| member.replicas.is_some()));
+    run.filter_map(|(cluster, work)| match seen.scaler {
+        Scaler::Distributed { .. } => (!work.kept).then_some((cluster, Uncorrected::Unkept)),
+        Scaler::Whole => work.place.is_none().then_some((cluster, Uncorrected::Unknown)),
+    })
+}
+
+/// Whether Karmada's own division is in force, or the workload runs nowhere.
+fn is_karmadas(seen: &Seen) -> bool {
+    let has_hpa = seen.members.values().any(|member| member.hpa.is_some());
+    let runs = seen.members.values().any(|member| member.replicas.is_some());
+    let untaken = matches!(seen.scaler, Scaler::Distributed { taken: false, .. });
+    !has_hpa && (untaken || !runs)
 }
 
 /// Works of the workload itself. Where members keep their replicas only the label is needed.
-fn manifests(seen: &Seen, retain: bool) -> impl Iterator<Item = Correction> {
+fn manifests(seen: &Seen) -> impl Iterator<Item = Correction> {
+    let retain = matches!(seen.scaler, Scaler::Distributed { .. });
     seen.works.iter().filter_map(move |(cluster, work)| {
         let replicas = seen.members.get(cluster)?.replicas?;
         let cluster = cluster.clone();
         if work.deleting {
             return Some(Correction::Keep { cluster });
         }
-        let stands = if retain { work.retained } else { work.replicas == Some(i64::from(replicas)) };
-        // Where the kind has its replicas at another path they cannot be written here.
-        let can = retain || work.replicas.is_some();
-        (!stands && can).then_some(Correction::Manifest { cluster, replicas, retain })
+        let same = work.place.is_none() || work.replicas == Some(i64::from(replicas));
+        let stands = if retain { work.retained } else { same };
+        (!stands).then_some(Correction::Manifest { cluster, replicas, retain })
     })
 }
 
@@ -231,19 +254,30 @@ fn entries(seen: &Seen, exact: bool) -> Vec<(String, i32)> {
 /// `spec.replicas` for these entries.
 fn total(seen: &Seen, entries: &[(String, i32)]) -> i32 {
     let replicas = entries.iter().map(|(_, replicas)| *replicas);
-    if seen.duplicated { replicas.max().unwrap_or_default() } else { replicas.fold(0, i32::saturating_add) }
+    if seen.duplicated || !seen.binding.counted {
+        replicas.max().unwrap_or_default()
+    } else {
+        replicas.fold(0, i32::saturating_add)
+    }
 }
 
 /// The correction of the binding; `federated_hpa` names the one for which the scheduler is suspended.
 fn division(seen: &Seen, federated_hpa: Option<&str>) -> Option<Correction> {
     let binding = &seen.binding;
-    let entries = entries(seen, federated_hpa.is_none());
+    let divided = federated_hpa.is_none() && binding.counted;
+    let mut entries = entries(seen, divided);
+    if federated_hpa.is_none() && !divided {
+        // Karmada gives a cluster the replicas of the template, and its entry none.
+        for (_, replicas) in &mut entries {
+            *replicas = 0;
+        }
+    }
     let has = |cluster: &String| entries.iter().any(|(name, _)| name == cluster);
     let stay: BTreeSet<String> =
         binding.evicted.iter().filter(|cluster| seen.members.contains_key(*cluster) && has(cluster)).cloned().collect();
     let suspend = federated_hpa.is_some_and(|name| !binding.suspended || binding.marked.as_deref() != Some(name));
     let wanted = total(seen, &entries);
-    let replicas = (federated_hpa.is_none() && binding.replicas != Some(wanted)).then_some(wanted);
+    let replicas = (divided && binding.replicas != Some(wanted)).then_some(wanted);
     let stands = entries == binding.entries && stay.is_empty() && !suspend && replicas.is_none();
     (!stands).then_some(Correction::Binding(Division { entries, stay, replicas, suspend }))
 }

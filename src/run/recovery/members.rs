@@ -34,16 +34,16 @@ impl Way {
         if self.direct { path.to_owned() } else { proxied(&self.cluster, path) }
     }
 
-    /// All HPAs of fhpa.
+    /// Reads all HPAs of fhpa.
     ///
     /// # Errors
     /// When the member, or the cluster proxy, rejects the request or is unreachable.
-    pub(super) async fn hpas(&self) -> Result<Vec<Value>, Failure> {
+    pub(super) async fn hpas(&self, each: impl FnMut(Value)) -> Result<(), Failure> {
         let path = self.path(&format!("/apis/autoscaling/{}/horizontalpodautoscalers", hpa_version(self.version)));
         let ours = ListParams::default().labels(&format!("{MANAGED_BY}={OURS}"));
         let object = format!("HPAs of fhpa in cluster {}", self.cluster);
         let asked = Asked { verb: "list", group: "autoscaling", resource: "horizontalpodautoscalers", object: &object };
-        pages(&self.client, &path, ours, asked).await
+        pages(&self.client, &path, ours, asked, each).await
     }
 
     /// The replicas that a workload is asked for; `None` where the member does not have it. `path` is that of the

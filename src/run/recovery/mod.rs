@@ -1,7 +1,9 @@
 //! Corrects a control plane that was restored from a backup, so that it says what the members run before Karmada
 //! applies it (docs/design.md#after-a-restore). Talks to the API servers of the control plane and of the members.
 
+mod clusters;
 pub mod correction;
+pub mod kinds;
 mod members;
 mod pages;
 mod perform;
@@ -50,8 +52,10 @@ pub struct Plan {
     pub workloads: usize,
     /// Clusters that were read.
     pub clusters: usize,
-    /// Sentences on what is not corrected.
+    /// Sentences on what is not in the backup, or not read.
     pub notes: Vec<String>,
+    /// Sentences on workloads that stay, in part, as the backup has them although they may run otherwise.
+    pub left: Vec<String>,
 }
 
 /// Why nothing can be planned.
@@ -60,6 +64,9 @@ pub enum Error {
     /// The control plane rejects a request, or is unreachable.
     #[error("{0}")]
     ControlPlane(#[from] Failure),
+    /// Names, given by the user, of which the control plane has no cluster.
+    #[error("the restored control plane has no cluster named {}", .0.join(", "))]
+    Unknown(Vec<String>),
     /// Members that could not be read, each with the reason.
     #[error("these clusters could not be read:\n{}", lines(.0))]
     Members(Vec<(String, String)>),
@@ -84,7 +91,7 @@ impl Plan {
         self.subjects.iter().map(|subject| Planned { object: &subject.object, corrections: &subject.corrections })
     }
 
-    /// Whether the control plane says what the members run.
+    /// Whether nothing is to be written.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.subjects.is_empty()

@@ -21,21 +21,21 @@ struct Page<T> {
     items: Vec<T>,
 }
 
-/// All objects at `path`, page by page.
+/// Reads all objects at `path`. Each goes to `each` when its page has arrived, so that no more than a page is held.
 pub(super) async fn pages<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     parameters: ListParams,
     asked: Asked<'_>,
-) -> Result<Vec<T>, Failure> {
+    mut each: impl FnMut(T),
+) -> Result<(), Failure> {
     let mut parameters = parameters.limit(PAGE);
-    let mut all = Vec::new();
     loop {
         let page: Page<T> = send(client, Request::new(path).list(&parameters), asked).await?;
-        all.extend(page.items);
+        page.items.into_iter().for_each(&mut each);
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => parameters = parameters.continue_token(&token),
-            None => return Ok(all),
+            None => return Ok(()),
         }
     }
 }

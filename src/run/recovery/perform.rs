@@ -114,8 +114,9 @@ impl Recovery {
         let mut put = |path: &str, value: Value| {
             patch.push(json!({"op": "add", "path": format!("{manifest}{path}"), "value": value}));
         };
-        if work.replicas.is_some() {
-            put("/spec/replicas", json!(replicas));
+        if let Some(place) = &work.place {
+            let (at, value) = place.with(replicas);
+            put(at, value);
         }
         if retain {
             put(&format!("/metadata/labels/{}", RETAIN_REPLICAS.replace('/', "~1")), json!("true"));

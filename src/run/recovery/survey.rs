@@ -8,34 +8,32 @@ use kube::api::{GetParams, ListParams};
 use kube::core::Request;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use super::correction::{Correction, corrections};
+use super::clusters::{Clusters, Name, newer};
+use super::correction::{Correction, Uncorrected, corrections, uncorrected};
 use super::members::Way;
 use super::pages::pages;
-use super::workload::{Member, MemberHpa, Scaler, Seen, StoredBinding, StoredHpa, StoredWork, Template, is_duplicated};
+use super::workload::{Member, MemberHpa, Scaler, Seen, StoredBinding, StoredHpa, StoredWork, Template};
 use super::{Error, Plan, Recovery};
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::api::scale::Scale;
-use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding, Work};
+use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
 use crate::controller::failure::{Asked, Failure};
 use crate::controller::request::send;
 use crate::controller::table::Item as _;
-use crate::convert;
 use crate::decision::api_version::GROUP;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::defaults::Mode;
-use crate::decision::names::{AGENT_LEASES, RETAIN_REPLICAS, execution_space};
+use crate::decision::kinds::CORE_GROUP;
+use crate::decision::names::{AGENT_LEASES, RETAIN_REPLICAS};
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
 use crate::runtime::lease_activity::LeaseLocation;
 
-/// Clusters that are read at a time.
-const CLUSTERS: usize = 8;
-/// Workloads that are read at a time.
-const WORKLOADS: usize = 8;
+/// Reads of workloads in members at a time.
+const READS: usize = 64;
 /// Members of a workload that are read at a time.
 const MEMBERS: usize = 8;
 
@@ -61,30 +59,35 @@ struct Scaled {
     reference: CrossVersionObjectReference,
     namespace: String,
     scaler: Scaler,
+    target: Target,
 }
 
-/// Namespace and name.
-type Name = (String, String);
-
-/// What was read of one cluster.
-#[derive(Default)]
-struct Read {
-    /// Works with workloads, by binding.
-    works: BTreeMap<Name, StoredWork>,
-    /// Works with HPAs, by FederatedHPA.
-    hpas: BTreeMap<Name, StoredHpa>,
-    /// HPAs of fhpa in the member, by FederatedHPA; `None`: the member is not read.
-    there: Option<BTreeMap<Name, Value>>,
+impl Scaled {
+    /// The workload.
+    fn target(&self) -> TargetRef<'_> {
+        let CrossVersionObjectReference { api_version, kind, name } = &self.reference;
+        TargetRef { namespace: &self.namespace, api_version, kind, name }
+    }
 }
 
 impl Recovery {
-    async fn list<T: DeserializeOwned>(&self, place: &str, group: &str, plural: &str) -> Result<Vec<T>, Failure> {
+    /// Reads all objects of a kind.
+    pub(super) async fn list<T: DeserializeOwned>(
+        &self,
+        place: &str,
+        group: &str,
+        plural: &str,
+        each: impl FnMut(T),
+    ) -> Result<(), Failure> {
         let asked = Asked { verb: "list", group, resource: plural, object: &plural };
-        pages(&self.client, &format!("/apis/{place}/{plural}"), ListParams::default(), asked).await
+        pages(&self.client, &format!("/apis/{place}/{plural}"), ListParams::default(), asked, each).await
     }
 
     async fn clusters(&self) -> Result<Vec<Cluster>, Failure> {
-        self.list("cluster.karmada.io/v1alpha1", "cluster.karmada.io", "clusters").await
+        let mut clusters = Vec::new();
+        let each = |cluster| clusters.push(cluster);
+        self.list("cluster.karmada.io/v1alpha1", "cluster.karmada.io", "clusters", each).await?;
+        Ok(clusters)
     }
 
     /// The Leases of karmada-agents. Those of clusters that are left out do not matter.
@@ -97,88 +100,79 @@ impl Recovery {
     /// Plans all corrections. Nothing is written.
     ///
     /// # Errors
-    /// The control plane or a member that is not left out could not be read.
+    /// The control plane or a member that is not left out could not be read, or a name is that of no cluster.
     pub async fn plan(&self) -> Result<Plan, Error> {
         let clusters = self.clusters().await?;
+        let known: BTreeSet<&String> = clusters.iter().filter_map(|cluster| cluster.metadata.name.as_ref()).collect();
+        let named = self.without.iter().chain(self.members.keys());
+        let unknown: BTreeSet<&String> = named.filter(|name| !known.contains(name)).collect();
+        if !unknown.is_empty() {
+            return Err(Error::Unknown(unknown.into_iter().cloned().collect()));
+        }
         let (scaled, stored) = self.scaled().await?;
-        let bindings: Vec<ResourceBinding> =
-            self.list("work.karmada.io/v1alpha2", "work.karmada.io", "resourcebindings").await?;
-        let bindings: BTreeMap<Target, ResourceBinding> =
-            bindings.into_iter().filter_map(|binding| Some((Binding::of(&binding).about()?, binding))).collect();
-
-        let ways: Vec<Way> = clusters.iter().filter_map(|cluster| self.way(cluster)).collect();
-        let named = clusters.iter().filter_map(|cluster| cluster.metadata.name.clone());
-        let reads = futures::stream::iter(named.map(|name| async {
-            let way = ways.iter().find(|way| way.cluster == name);
-            let read = self.read(&name, way).await?;
-            Ok::<_, Failure>((name, read))
-        }));
-        let reads: Vec<Result<_, Failure>> = reads.buffer_unordered(CLUSTERS).collect().await;
-        let (mut read, mut unread) = (BTreeMap::new(), BTreeMap::new());
-        for one in reads {
-            let (name, (one, why)) = one?;
-            unread.extend(why.map(|why| (name.clone(), why)));
-            read.insert(name, one);
-        }
-        let mut notes = unknown(&read, &stored);
-        if !unread.is_empty() {
-            return Err(Error::Members(unread.into_iter().collect()));
-        }
-
         let targets = Arc::new(Targets::new(self.client.clone()));
-        let workloads = scaled.len();
-        let surveyed = futures::stream::iter(scaled.into_values().map(|(target, one)| {
-            let binding = bindings.get(&target);
-            self.survey(one, binding, &read, &ways, &targets)
+        let kinds = self.kinds(scaled.iter().map(Scaled::target), &targets).await?;
+        let mut bindings = self.bindings(&scaled).await?;
+        let own = bindings.iter().map(|(target, binding)| (target.namespace.clone(), binding.name.clone())).collect();
+        let mut read = self.read(&clusters, &kinds, &own).await?;
+        let leaves = |name| format!("{name} is not read: what the backup says of it is applied there");
+        let mut notes: Vec<String> = self.without.iter().map(leaves).collect();
+        notes.extend(newer(&read.there, &stored));
+
+        let (workloads, ways) = (scaled.len(), std::mem::take(&mut read.ways));
+        let surveyed = futures::stream::iter(scaled.into_iter().map(|one| {
+            let stored = bindings.remove(&one.target).map(|binding| Stored::take(&mut read, &one, binding));
+            self.survey(one, stored, &ways, &targets)
         }));
-        let surveyed: Vec<Result<Surveyed, Error>> = surveyed.buffered(WORKLOADS).collect().await;
-        let (mut subjects, mut unread) = (Vec::new(), BTreeMap::new());
-        for one in surveyed {
-            match one {
-                Ok(Surveyed::Corrected(subject)) => subjects.push(*subject),
-                Ok(Surveyed::Fine) => {}
-                Ok(Surveyed::Noted(note)) => notes.push(note),
-                Err(Error::Members(all)) => unread.extend(all),
-                Err(error) => return Err(error),
+        let at_a_time = READS.checked_div(ways.len().min(MEMBERS)).unwrap_or(READS);
+        let mut surveyed = surveyed.buffered(at_a_time);
+        let (mut subjects, mut left) = (Vec::new(), Vec::new());
+        while let Some(one) = surveyed.next().await {
+            // A member that fails now would do so for every workload.
+            let Surveyed { subject, left: why } = one?;
+            subjects.extend(subject);
+            left.extend(why);
+        }
+        drop(surveyed);
+        let (clusters, named) = (ways.len(), ways.into_iter().map(|way| (way.cluster, way.version)));
+        Ok(Plan { subjects, clusters, versions: named.collect(), workloads, notes, left })
+    }
+
+    /// The ResourceBindings of these workloads.
+    async fn bindings(&self, scaled: &[Scaled]) -> Result<BTreeMap<Target, StoredBinding>, Failure> {
+        let targets: BTreeSet<&Target> = scaled.iter().map(|one| &one.target).collect();
+        let mut bindings = BTreeMap::new();
+        let each = |binding: ResourceBinding| {
+            if let Some(target) = Binding::of(&binding).about().filter(|target| targets.contains(target)) {
+                bindings.insert(target, StoredBinding::of(&binding));
             }
-        }
-        if !unread.is_empty() {
-            return Err(Error::Members(unread.into_iter().collect()));
-        }
-        let versions = ways.iter().map(|way| (way.cluster.clone(), way.version)).collect();
-        Ok(Plan { subjects, versions, workloads, clusters: ways.len(), notes })
+        };
+        self.list("work.karmada.io/v1alpha2", "work.karmada.io", "resourcebindings", each).await?;
+        Ok(bindings)
     }
 
-    /// How a cluster is read; `None`: it is left out.
-    fn way(&self, cluster: &Cluster) -> Option<Way> {
-        let name = cluster.metadata.name.clone().filter(|name| !self.without.contains(name))?;
-        let own = self.members.get(&name);
-        let version = convert::fleet::hpa_version(&cluster.status.kubernetes_version);
-        let client = own.unwrap_or(&self.client).clone();
-        Some(Way { client, direct: own.is_some(), version, cluster: name })
-    }
-
-    /// The workloads that fhpa scales, by the object that scales them, and the names of all FederatedHPAs.
-    async fn scaled(&self) -> Result<(BTreeMap<String, (Target, Scaled)>, BTreeSet<Name>), Failure> {
+    /// The workloads that fhpa scales, in the order of the objects that scale them, and the names of all FederatedHPAs.
+    async fn scaled(&self) -> Result<(Vec<Scaled>, BTreeSet<Name>), Failure> {
         let place = format!("{GROUP}/v1alpha1");
         let (mut workloads, mut stored, mut targets) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        for hpa in self.list::<FederatedHPA>(&place, GROUP, "federatedhpas").await? {
+        let each = |hpa: FederatedHPA| {
             let hpa = FederatedHpaEntry::of(&hpa);
             let key = hpa.key();
             stored.insert((key.namespace.to_string(), key.name.to_string()));
             let object = format!("FederatedHPA {key}");
             let taken = hpa.object.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(names::WORKLOAD));
             let (reference, target) = (hpa.taken_over.clone(), hpa.taken_over_target());
+            let namespace = key.namespace.to_string();
             let scaler = match hpa.mode() {
                 Some(Mode::Centralized) if !taken => Scaler::Whole,
                 _ => Scaler::Distributed { hpa: Box::new(hpa), taken },
             };
             if targets.insert(target.clone()) {
-                let namespace = key.namespace.to_string();
-                workloads.insert(object.clone(), (target, Scaled { object, reference, namespace, scaler }));
+                workloads.insert(object.clone(), Scaled { object, reference, namespace, scaler, target });
             }
-        }
-        for cron in self.list::<CronFederatedHPA>(&place, GROUP, "cronfederatedhpas").await? {
+        };
+        self.list(&place, GROUP, "federatedhpas", each).await?;
+        let each = |cron: CronFederatedHPA| {
             let reference = cron.spec.scale_target_ref;
             let group = reference.api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
             let namespace = cron.metadata.namespace.unwrap_or_default();
@@ -186,132 +180,85 @@ impl Recovery {
             let (kind, name) = (reference.kind.clone(), reference.name.clone());
             let target = Target { namespace: namespace.clone(), group, kind, name };
             if target.group != GROUP && targets.insert(target.clone()) {
-                let one = Scaled { object: object.clone(), reference, namespace, scaler: Scaler::Whole };
-                workloads.insert(object, (target, one));
+                let one = Scaled { object: object.clone(), reference, namespace, scaler: Scaler::Whole, target };
+                workloads.insert(object, one);
             }
-        }
-        Ok((workloads, stored))
-    }
-
-    /// Reads the Works of a cluster, and the HPAs of its member; with it why the member could not be read.
-    async fn read(&self, cluster: &str, way: Option<&Way>) -> Result<(Read, Option<String>), Failure> {
-        let place = format!("work.karmada.io/v1alpha1/namespaces/{}", execution_space(cluster));
-        let mut read = Read::default();
-        for work in self.list::<Work>(&place, "work.karmada.io", "works").await? {
-            if let Some((owner, hpa)) = StoredHpa::of(&work) {
-                read.hpas.insert(owner, hpa);
-            } else if let Some((binding, work)) = StoredWork::of(&work) {
-                read.works.insert(binding, work);
-            }
-        }
-        let Some(way) = way else { return Ok((read, None)) };
-        match way.hpas().await {
-            Ok(hpas) => {
-                let text =
-                    |hpa: &Value, field| hpa.pointer(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-                let named = |hpa: Value| ((text(&hpa, "/metadata/namespace"), text(&hpa, "/metadata/name")), hpa);
-                read.there = Some(hpas.into_iter().map(named).collect());
-                Ok((read, None))
-            }
-            Err(failure) => Ok((read, Some(failure.to_string()))),
-        }
+        };
+        self.list(&place, GROUP, "cronfederatedhpas", each).await?;
+        Ok((workloads.into_values().collect(), stored))
     }
 }
 
-/// HPAs in members whose FederatedHPA is not in the backup.
-fn unknown(read: &BTreeMap<String, Read>, stored: &BTreeSet<Name>) -> Vec<String> {
-    let mut clusters: BTreeMap<&Name, Vec<&str>> = BTreeMap::new();
-    for (cluster, read) in read {
-        for name in read.there.iter().flat_map(BTreeMap::keys).filter(|name| !stored.contains(*name)) {
-            clusters.entry(name).or_default().push(cluster);
+/// What was read of one workload before its template.
+struct Stored {
+    binding: StoredBinding,
+    works: BTreeMap<String, StoredWork>,
+    hpas: BTreeMap<String, StoredHpa>,
+    there: BTreeMap<String, MemberHpa>,
+}
+
+impl Stored {
+    fn take(read: &mut Clusters, of: &Scaled, binding: StoredBinding) -> Self {
+        let works = read.works.remove(&(of.namespace.clone(), binding.name.clone())).unwrap_or_default();
+        let Scaler::Distributed { hpa, .. } = &of.scaler else {
+            return Self { binding, works, hpas: BTreeMap::new(), there: BTreeMap::new() };
+        };
+        let name = name_of(hpa);
+        let (hpas, mut there) =
+            (read.hpas.remove(&name).unwrap_or_default(), read.there.remove(&name).unwrap_or_default());
+        let behavior = hpa.object.spec.behavior.as_ref().and_then(|behavior| behavior.scale_down.as_ref());
+        if behavior.is_some_and(|rules| rules.select_policy.as_deref() == Some("Disabled")) {
+            // Its user forbids it anyway: it needs no hold.
+            for hpa in there.values_mut() {
+                hpa.held = false;
+            }
         }
+        Self { binding, works, hpas, there }
     }
-    let note = |((namespace, name), clusters): (&Name, Vec<&str>)| {
-        format!(
-            "FederatedHPA {namespace}/{name} is newer than the backup, and its HPAs are in {}: apply its manifest, with those of \
-             its workload and policy, before Karmada's controllers start",
-            clusters.join(", ")
-        )
-    };
-    clusters.into_iter().map(note).collect()
 }
 
 /// Result for a workload.
-enum Surveyed {
-    Fine,
-    Corrected(Box<Subject>),
-    /// Why nothing is corrected.
-    Noted(String),
+#[derive(Default)]
+struct Surveyed {
+    /// Its corrections, if any.
+    subject: Option<Subject>,
+    /// Why it stays, in part, as the backup has it.
+    left: Option<String>,
 }
 
 impl Recovery {
     async fn survey(
         &self,
         scaled: Scaled,
-        binding: Option<&ResourceBinding>,
-        read: &BTreeMap<String, Read>,
+        stored: Option<Stored>,
         ways: &[Way],
         targets: &Targets,
     ) -> Result<Surveyed, Error> {
-        let Scaled { object, reference, namespace, scaler } = scaled;
-        let Some(binding) = binding else { return Ok(Surveyed::Fine) };
-        let CrossVersionObjectReference { api_version, kind, name } = &reference;
-        let target = TargetRef { namespace: &namespace, api_version, kind, name };
+        let target = scaled.target();
+        let Some(Stored { binding, works, hpas, there }) = stored else { return Ok(Surveyed::default()) };
         let place = match targets.place(&target).await {
             Ok(place) => place,
             Err(failure) if failure.class == ErrorClass::Transient => return Err(failure.into()),
-            Err(failure) => return Ok(Surveyed::Noted(format!("{object} is left as it is: {failure}"))),
-        };
-        let Some(template) = self.template(&place, &target).await? else { return Ok(Surveyed::Fine) };
-        let duplicated = match &scaler {
-            Scaler::Distributed { hpa, .. } => {
-                let own = hpa.object.spec.federated_hpa_assignment.as_ref();
-                let own = own.map(|own| own.federated_hpa_assignment_type.as_str()).filter(|own| !own.is_empty());
-                own.map_or_else(|| is_duplicated(binding), |own| own == "Duplicated")
+            Err(failure) => {
+                let left = Some(format!("{} is left as the backup has it: {failure}", scaled.object));
+                return Ok(Surveyed { subject: None, left });
             }
-            Scaler::Whole => is_duplicated(binding),
         };
-        let own = (namespace.clone(), binding.metadata.name.clone().unwrap_or_default());
-        let (hpa_name, user_holds) = match &scaler {
-            Scaler::Distributed { hpa, .. } => {
-                let behavior = hpa.object.spec.behavior.as_ref().and_then(|behavior| behavior.scale_down.as_ref());
-                let holds = behavior.is_some_and(|rules| rules.select_policy.as_deref() == Some("Disabled"));
-                let key = hpa.key();
-                (Some((key.namespace.to_string(), key.name.to_string())), holds)
-            }
-            Scaler::Whole => (None, false),
+        let Some(template) = self.template(&place, &target).await? else { return Ok(Surveyed::default()) };
+        let members = look(ways, &place, target.name, there).await?;
+        let Scaled { object, reference, namespace, scaler, target } = scaled;
+        let own = match &scaler {
+            Scaler::Distributed { hpa, .. } => hpa.object.spec.federated_hpa_assignment.as_ref(),
+            Scaler::Whole => None,
         };
-        let of_hpa = |read: &'_ Read| hpa_name.as_ref().and_then(|name| read.there.as_ref()?.get(name).cloned());
-        let hpas = read
-            .iter()
-            .filter_map(|(cluster, read)| Some((cluster.clone(), read.hpas.get(hpa_name.as_ref()?)?.clone())));
-        let hpas: BTreeMap<String, StoredHpa> = hpas.collect();
-        let works = read.iter().filter_map(|(cluster, read)| Some((cluster.clone(), read.works.get(&own)?.clone())));
-        let works: BTreeMap<String, StoredWork> = works.collect();
-        let stored = StoredBinding::of(binding);
-
-        let looks = futures::stream::iter(ways.iter().map(|way| async {
-            let replicas = way.replicas(&place.path, name).await.map_err(|failure| (way.cluster.clone(), failure))?;
-            let hpa = read.get(&way.cluster).and_then(of_hpa).map(|hpa| MemberHpa::of(&hpa, user_holds));
-            Ok((way.cluster.clone(), Member { replicas, hpa }))
-        }));
-        let looks: Vec<Result<_, (String, Failure)>> = looks.buffer_unordered(MEMBERS).collect().await;
-        let (mut members, mut unread) = (BTreeMap::new(), Vec::new());
-        for look in looks {
-            match look {
-                Ok((cluster, member)) => drop(members.insert(cluster, member)),
-                Err((cluster, failure)) => unread.push((cluster, failure.to_string())),
-            }
-        }
-        if !unread.is_empty() {
-            return Err(Error::Members(unread));
-        }
-        let seen = Seen { scaler, template, binding: stored, duplicated, works, hpas, members };
+        let own = own.map(|own| own.federated_hpa_assignment_type.as_str()).filter(|own| !own.is_empty());
+        let duplicated = own.map_or(binding.duplicated, |own| own == "Duplicated");
+        let seen = Seen { scaler, template, binding, duplicated, works, hpas, members };
         let corrections = corrections(&seen);
-        if corrections.is_empty() {
-            return Ok(Surveyed::Fine);
-        }
-        Ok(Surveyed::Corrected(Box::new(Subject { object, reference, namespace, place, seen, corrections })))
+        let left = self::left(&object, &target, &place.plural, &seen);
+        let subject =
+            (!corrections.is_empty()).then_some(Subject { object, reference, namespace, place, seen, corrections });
+        Ok(Surveyed { subject, left })
     }
 
     /// The template; `None` where there is none.
@@ -336,4 +283,52 @@ impl Recovery {
             replicas: scale.spec.replicas,
         }))
     }
+}
+
+/// A workload in each member, by cluster; `there` are the HPAs of fhpa.
+async fn look(
+    ways: &[Way],
+    place: &ResourcePath,
+    name: &str,
+    mut there: BTreeMap<String, MemberHpa>,
+) -> Result<BTreeMap<String, Member>, Error> {
+    let looks = futures::stream::iter(ways.iter().map(|way| async {
+        let replicas = way.replicas(&place.path, name).await;
+        (way.cluster.clone(), replicas)
+    }));
+    let mut looks = looks.buffer_unordered(MEMBERS);
+    let (mut members, mut unread) = (BTreeMap::new(), Vec::new());
+    while let Some((cluster, replicas)) = looks.next().await {
+        match replicas {
+            Ok(replicas) => {
+                let hpa = there.remove(&cluster);
+                members.insert(cluster, Member { replicas, hpa });
+            }
+            Err(failure) => unread.push((cluster, failure.to_string())),
+        }
+    }
+    if unread.is_empty() { Ok(members) } else { Err(Error::Members(unread)) }
+}
+
+/// The sentence on the clusters in which the replicas of a workload stay as the backup has them.
+fn left(object: &str, target: &Target, plural: &str, seen: &Seen) -> Option<String> {
+    let (clusters, why): (Vec<&str>, Vec<Uncorrected>) =
+        uncorrected(seen).map(|(cluster, why)| (cluster.as_str(), why)).unzip();
+    let (clusters, Target { namespace, group, kind, name }) = (clusters.join(", "), target);
+    let allow = format!("`fhpa install --scale-kind {}/{plural}`", if group.is_empty() { CORE_GROUP } else { group });
+    match why.first()? {
+        Uncorrected::Unkept => Some(format!(
+            "{object}: members do not keep the replicas of a {kind}, as the customization that makes them is not in the backup: \
+             Karmada sets those of the template of {kind} {namespace}/{name} in {clusters}. Run {allow}, and run this again"
+        )),
+        Uncorrected::Unknown => Some(format!(
+            "{object}: it is not known where a {kind} has its replicas, so the Works of {kind} {namespace}/{name} in {clusters} \
+             stay as the backup has them. Run {allow}, or let this user read the CustomResourceDefinition, and run this again"
+        )),
+    }
+}
+
+fn name_of(hpa: &FederatedHpaEntry) -> Name {
+    let key = hpa.key();
+    (key.namespace.to_string(), key.name.to_string())
 }

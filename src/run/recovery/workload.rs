@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::kinds::{Kind, Kinds};
 use crate::api::resource_binding::TargetCluster;
 use crate::api::{ResourceBinding, Work};
 use crate::convert;
 use crate::decision::names::{RETAIN_REPLICAS, SUSPENDED_FOR};
 use crate::decision::plan::{Bounds, Policy};
 use crate::reconcile::federated_hpa::cache::entry::{FederatedHpaEntry, MemberHpa as StoredMemberHpa};
+use crate::reconcile::federated_hpa::write::release::is_counted;
 use crate::reconcile::federated_hpa::{autoscaling_v1, names};
 
 /// What scales it.
@@ -73,6 +75,10 @@ pub struct StoredBinding {
     pub evicted: BTreeSet<String>,
     /// `spec.replicas`
     pub replicas: Option<i32>,
+    /// Whether each cluster runs all replicas by the placement.
+    pub duplicated: bool,
+    /// Whether Karmada divides replicas of the kind; else each cluster gets those of the template, and no entry has any.
+    pub counted: bool,
     /// Whether Karmada's scheduler is suspended.
     pub suspended: bool,
     /// The FederatedHPA for which it is.
@@ -88,10 +94,23 @@ pub struct StoredWork {
     pub version: String,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// `spec.replicas` of the manifest.
+    /// Replicas of the manifest.
     pub replicas: Option<i64>,
+    /// Where they are; `None`: not known.
+    pub place: Option<ReplicasPlace>,
+    /// Whether the member keeps its replicas, where the manifest has the label.
+    pub kept: bool,
     /// Whether the manifest has the label with which members keep their replicas.
     pub retained: bool,
+}
+
+/// Where a manifest has its replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicasPlace {
+    /// JSON pointer.
+    pub path: String,
+    /// How many of the objects around them the manifest does not have.
+    pub missing: usize,
 }
 
 /// A Work with an HPA.
@@ -125,7 +144,7 @@ pub struct Member {
 pub struct MemberHpa {
     /// Its bounds.
     pub bounds: Bounds,
-    /// Whether it may not scale down.
+    /// Whether it may not scale down, by fhpa or by its user.
     pub held: bool,
     /// Its write id.
     pub token: String,
@@ -145,15 +164,15 @@ impl StoredBinding {
             evicted: spec.graceful_eviction_tasks.iter().filter_map(from).collect(),
             tasks: spec.graceful_eviction_tasks.clone(),
             replicas: spec.replicas,
+            duplicated: is_duplicated(binding),
+            counted: is_counted(binding),
             suspended: spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling == Some(true)),
             marked: metadata.annotations.as_ref().and_then(|all| all.get(SUSPENDED_FOR)).cloned(),
         }
     }
 }
 
-/// Whether each cluster of a binding runs all replicas.
-#[must_use]
-pub fn is_duplicated(binding: &ResourceBinding) -> bool {
+fn is_duplicated(binding: &ResourceBinding) -> bool {
     let placement = serde_json::from_value(binding.spec.placement.clone()).unwrap_or_default();
     matches!(convert::fleet::placement(&placement).policy(), Policy::Duplicated)
 }
@@ -161,7 +180,7 @@ pub fn is_duplicated(binding: &ResourceBinding) -> bool {
 impl StoredWork {
     /// The binding that `work` belongs to, as namespace and name, and its used part; `None` for a Work of no binding.
     #[must_use]
-    pub fn of(work: &Work) -> Option<((String, String), Self)> {
+    pub fn of(work: &Work, kinds: &Kinds) -> Option<((String, String), Self)> {
         let metadata = &work.metadata;
         let annotation = |name: &str| metadata.annotations.as_ref()?.get(name).cloned();
         let binding =
@@ -169,14 +188,35 @@ impl StoredWork {
         let manifest = work.spec.workload.manifests.first()?;
         let labels = manifest.pointer("/metadata/labels");
         let retained = labels.and_then(|labels| labels.get(RETAIN_REPLICAS)).and_then(Value::as_str) == Some("true");
+        let text = |field| manifest.get(field).and_then(Value::as_str).unwrap_or_default();
+        let Kind { path, kept } = kinds.of(text("apiVersion"), text("kind"));
         let stored = Self {
             name: metadata.name.clone()?,
             version: metadata.resource_version.clone().unwrap_or_default(),
             deleting: metadata.deletion_timestamp.is_some(),
-            replicas: manifest.pointer("/spec/replicas").and_then(Value::as_i64),
+            replicas: path.as_ref().and_then(|path| manifest.pointer(path)).and_then(Value::as_i64),
+            place: path.map(|path| ReplicasPlace::of(path, manifest)),
+            kept,
             retained,
         };
         Some((binding, stored))
+    }
+}
+
+impl ReplicasPlace {
+    fn of(path: String, manifest: &Value) -> Self {
+        let around = path.match_indices('/').skip(1).filter_map(|(end, _)| path.get(..end));
+        let missing = around.filter(|around| manifest.pointer(around).is_none()).count();
+        Self { path, missing }
+    }
+
+    /// Where a value is added so that the manifest has so many replicas, and the value.
+    #[must_use]
+    pub fn with(&self, replicas: u32) -> (&str, Value) {
+        (0..self.missing).fold((&*self.path, Value::from(replicas)), |(path, value), _| {
+            let (around, field) = path.rsplit_once('/').unwrap_or_default();
+            (around, Value::from(serde_json::Map::from_iter([(field.to_owned(), value)])))
+        })
     }
 }
 
@@ -202,9 +242,9 @@ impl StoredHpa {
 }
 
 impl MemberHpa {
-    /// An HPA as a member has it. Whether it is held depends on whether its user forbids scaling down, too.
+    /// An HPA as a member has it.
     #[must_use]
-    pub fn of(hpa: &Value, user_holds: bool) -> Self {
+    pub fn of(hpa: &Value) -> Self {
         let number = |field: &str| hpa.pointer(field).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
         let annotation = |name: &str| hpa.pointer("/metadata/annotations")?.get(name)?.as_str();
         let older = annotation(autoscaling_v1::BEHAVIOR).and_then(|text| serde_json::from_str::<Value>(text).ok());
@@ -215,7 +255,7 @@ impl MemberHpa {
                 min: number("/spec/minReplicas").unwrap_or(1),
                 max: number("/spec/maxReplicas").unwrap_or_default(),
             },
-            held: policy == Some("Disabled") && !user_holds,
+            held: policy == Some("Disabled"),
             token: annotation(names::WRITE_ID).unwrap_or_default().to_owned(),
         }
     }

@@ -30,8 +30,9 @@ impl KeptKinds {
     }
 }
 
-/// The kind whose replicas a customization keeps: those of objects with the label.
-fn kept(customization: &ResourceInterpreterCustomization) -> Option<Kind> {
+/// The API version and kind whose replicas a customization keeps: those of objects with the label.
+#[must_use]
+pub fn kept(customization: &ResourceInterpreterCustomization) -> Option<Kind> {
     let spec = &customization.spec;
     let kind = (spec.target.api_version.clone(), spec.target.kind.clone());
     spec.customizations.retention.lua_script.contains(RETAIN_REPLICAS).then_some(kind)

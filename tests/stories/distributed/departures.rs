@@ -15,7 +15,18 @@ use crate::stories::Process;
 
 /// Three members that run 10, 3 and 2, and whose HPAs do not scale by themselves.
 pub async fn uneven(max: i32, more: Value) -> (Stage, Process) {
-    let stage = Stage::with(Plan { cpu: 32, ..plan(3) }).await;
+    let stage = Stage::with(roomy()).await;
+    let one = runs_unevenly(&stage, max, more).await;
+    (stage, one)
+}
+
+/// Three members with room for all replicas.
+pub fn roomy() -> Plan {
+    Plan { cpu: 32, ..plan(3) }
+}
+
+/// Lets the members run 10, 3 and 2.
+pub async fn runs_unevenly(stage: &Stage, max: i32, more: Value) -> Process {
     stage.web(15, weights(&[10, 3, 2])).await;
     let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));
     one.leads().await;
@@ -27,7 +38,7 @@ pub async fn uneven(max: i32, more: Value) -> (Stage, Process) {
     stage.hpa(3, max, spec).await;
     stage.pass(30).await;
     assert_eq!(stage.replicas().await, "10 3 2", "{:?}", stage.messages().await);
-    (stage, one)
+    one
 }
 
 /// Pods that are ready in these members.

@@ -4,9 +4,11 @@ use fhpa::install::kinds::{customizations, versions};
 use fhpa::install::permissions::ScaledKind;
 use fhpa::playground::json::{label, text};
 use fhpa::playground::objects::{Kind, Objects, Written};
+use fhpa::run::recovery::Recovery;
 use serde_json::{Value, json};
 
-use super::{Stage, hpa, policy, weights};
+use super::recovery::{restore, run};
+use super::{Stage, hpa, kind, policy, weights};
 use crate::rig::kinds::{CLONE_SET, LEADER_WORKER_SET, REPLICA_SET, REPLICATION_CONTROLLER, ROLLOUT, STORE, Scalable};
 use crate::stories::Process;
 
@@ -129,6 +131,103 @@ async fn replica_sets_and_replication_controllers_are_taken_over_retained_and_ha
     for kind in [REPLICA_SET, REPLICATION_CONTROLLER] {
         Custom(kind).is_taken_over_retained_and_handed_back().await;
     }
+}
+
+impl Custom {
+    /// The replicas that the Works of the workload say, and those that the members ask for.
+    async fn replicas(&self, stage: &Stage) -> (Vec<Value>, Vec<Value>) {
+        let works = stage.control.list(&kind("Work"), "").await.unwrap();
+        let manifests = works.iter().filter_map(|work| work.pointer("/spec/workload/manifests/0"));
+        let own = manifests.filter(|manifest| text(manifest, "/kind") == self.0.kind);
+        let said = own.filter_map(|manifest| manifest.pointer(self.0.replicas).cloned()).collect();
+        let mut there = Vec::new();
+        for cluster in ["member1", "member2"] {
+            there.push(self.member(stage, cluster).await.pointer(self.0.replicas).cloned().unwrap());
+        }
+        (said, there)
+    }
+
+    /// A backup with 2 replicas is restored, after 8 in each cluster were asked for.
+    async fn goes_back(&self, mode: &str) -> Stage {
+        let (stage, one) = self.running(mode).await;
+        let backup = stage.fleet.control().backup();
+        if mode == "Centralized" {
+            let template = self.template(&stage).await;
+            stage.control.merge(&self.resource(), &template, "", &self.0.asking(8)).await.unwrap();
+        } else {
+            for cluster in ["member1", "member2"] {
+                let objects = Objects::new(stage.fleet.member(cluster).unwrap().client());
+                let found = self.member(&stage, cluster).await;
+                objects.merge(&self.resource(), &found, "", &self.0.asking(8)).await.unwrap();
+            }
+        }
+        stage.pass(30).await;
+        restore(&stage, &backup, one).await;
+        assert_eq!(self.replicas(&stage).await, (vec![json!(2); 2], vec![json!(8); 2]));
+        stage
+    }
+
+    /// Karmada's controllers start, and change nothing.
+    async fn stays(&self, stage: &Stage) {
+        stage.fleet.halt_karmada(false);
+        for _ in 0..60 {
+            stage.pass(1).await;
+            assert_eq!(self.replicas(stage).await.1, [json!(8), json!(8)]);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restore_a_kind_with_its_replicas_elsewhere_is_corrected_where_it_has_them() {
+    let store = Custom(STORE);
+    let stage = store.goes_back("Centralized").await;
+    let (done, said) = run(&stage, false, |_| {}).await;
+    assert!(done && said.contains("template: replicas 2 -> 8"), "{said}");
+    assert!(said.contains("member2: Work of the workload: 8 replicas"), "{said}");
+    assert_eq!(store.replicas(&stage).await.0, [json!(8), json!(8)]);
+    let (done, again) = run(&stage, false, |_| {}).await;
+    assert!(done && again.starts_with("0 of 1 workloads differ"), "{again}");
+    store.stays(&stage).await;
+}
+
+const CUSTOMIZATION: &str = "fhpa-store-shop.example.com-v1";
+
+#[tokio::test(start_paused = true)]
+async fn where_a_kind_has_its_replicas_is_said_to_be_unknown_after_a_restore_without_its_customization() {
+    let store = Custom(STORE);
+    let stage = store.goes_back("Centralized").await;
+    stage.delete("ResourceInterpreterCustomization", CUSTOMIZATION).await;
+    let (done, said) = run(&stage, false, |_| {}).await;
+    let told = "FederatedHPA prod/web: it is not known where a Store has its replicas, so the Works of Store prod/web in \
+                member1, member2 stay as the backup has them. Run `fhpa install --scale-kind shop.example.com/stores`";
+    assert!(!done && said.contains(told) && said.contains("; 1 cannot be corrected"), "{said}");
+    assert!(!said.contains("can start"), "{said}");
+    assert_eq!(store.replicas(&stage).await.0, [json!(2), json!(2)]);
+    // Who may read the definition sees it there.
+    let all = |recovery: &mut Recovery| recovery.client = stage.fleet.control().client();
+    let (done, said) = run(&stage, false, all).await;
+    assert!(done && said.contains("member1: Work of the workload: 8 replicas"), "{said}");
+    assert_eq!(store.replicas(&stage).await.0, [json!(8), json!(8)]);
+    store.stays(&stage).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_members_do_not_keep_the_replicas_of_a_kind_is_said_after_a_restore_without_its_customization() {
+    let store = Custom(STORE);
+    let stage = store.goes_back("Distributed").await;
+    let customization = stage.get("ResourceInterpreterCustomization", CUSTOMIZATION).await;
+    stage.delete("ResourceInterpreterCustomization", CUSTOMIZATION).await;
+    let (done, said) = run(&stage, false, |_| {}).await;
+    let told = "FederatedHPA prod/web: members do not keep the replicas of a Store, as the customization that makes them is not \
+                in the backup: Karmada sets those of the template of Store prod/web in member1, member2. Run `fhpa install \
+                --scale-kind shop.example.com/stores`, and run this again";
+    assert!(!done && said.contains(told) && !said.contains("can start"), "{said}");
+    let made = json!({"apiVersion": customization["apiVersion"], "kind": customization["kind"],
+        "metadata": {"name": CUSTOMIZATION}, "spec": customization["spec"]});
+    stage.create(made).await;
+    let (done, said) = run(&stage, false, |_| {}).await;
+    assert!(done && !said.contains("cannot be corrected"), "{said}");
+    store.stays(&stage).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,6 +20,7 @@ mod preflight;
 mod proxy;
 mod quiet;
 mod recovery;
+mod recovery_refusals;
 mod release;
 pub mod scalers;
 mod simulated;
@@ -125,8 +126,13 @@ impl Stage {
 
     /// One whose every change the laws see.
     pub async fn watched(clusters: u32) -> (Self, Watched) {
+        Self::watched_with(plan(clusters)).await
+    }
+
+    /// As [`Self::watched`].
+    pub async fn watched_with(plan: Plan) -> (Self, Watched) {
         let wall = Wall::new(START);
-        let plan = Plan { clock: Clock::told(wall.clock()), ..plan(clusters) };
+        let plan = Plan { clock: Clock::told(wall.clock()), ..plan };
         let fleet = Arc::new(Fleet::build(plan).await.unwrap());
         let watched = Watched::fleet(&fleet, Terms::default());
         prepare(&fleet).await;

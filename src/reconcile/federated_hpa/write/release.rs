@@ -15,6 +15,7 @@ use super::apply::{Applier, ApplyContext};
 use super::releases::ReleaseProgress;
 use super::takeover::{Takeover, labelled, target};
 use super::writer::{Meta, Scalable};
+use crate::api::ResourceBinding;
 use crate::api::resource_binding::Placement;
 use crate::controller::failure::{Asked, WriteError, reason};
 use crate::controller::key::Key;
@@ -221,12 +222,12 @@ impl Release<'_> {
         }
         let now = steady();
         if let Some((_, at)) = self.known().scaled.filter(|(to, _)| *to == whole) {
-            let patience = if is_counted(binding) { PATIENCE } else { UNCOUNTED };
+            let patience = if is_counted(&binding.object) { PATIENCE } else { UNCOUNTED };
             let left = patience.saturating_sub(now.saturating_duration_since(at));
             if !left.is_zero() && !self.is_late() {
                 return Ok(Some(Released::Waits(left.min(LOOK))));
             }
-            if is_counted(binding) {
+            if is_counted(&binding.object) {
                 self.undone(format!("Karmada did not follow {target} to {whole} replicas in time"));
             }
             return Ok(None);
@@ -240,7 +241,7 @@ impl Release<'_> {
         }
         self.note(|progress| progress.scaled = Some((whole, now)));
         // Karmada copies it into the binding.
-        Ok(Some(Released::Waits(if is_counted(binding) { LOOK } else { UNCOUNTED })))
+        Ok(Some(Released::Waits(if is_counted(&binding.object) { LOOK } else { UNCOUNTED })))
     }
 
     /// The entries with the requested replicas of the members. The members are queried: existing replicas are fewer
@@ -291,18 +292,19 @@ impl Release<'_> {
 }
 
 /// Whether Karmada divides the replicas of the kind. For other kinds each cluster gets the number of the template.
-fn is_counted(binding: &Binding) -> bool {
-    let resource = &binding.object.spec.resource;
+#[must_use]
+pub fn is_counted(binding: &ResourceBinding) -> bool {
+    let resource = &binding.spec.resource;
     let native =
         matches!((&*resource.api_version, &*resource.kind), ("apps/v1", "Deployment" | "StatefulSet" | "ReplicaSet"));
-    native || binding.object.spec.replicas.is_some_and(|replicas| replicas > 0)
+    native || binding.spec.replicas.is_some_and(|replicas| replicas > 0)
 }
 
 /// Replicas of the template with which the scheduler keeps the entries: their sum where the placement divides. Where
 /// every cluster gets all of them: the greatest entry, so that no pod is removed.
 fn whole(binding: &Binding, placement: &Placement, entries: &[Entry<'_>]) -> Replicas {
     let replicas = entries.iter().map(|entry| entry.replicas);
-    if is_counted(binding) && convert::fleet::placement(placement).policy().divides() {
+    if is_counted(&binding.object) && convert::fleet::placement(placement).policy().divides() {
         replicas.fold(0, Replicas::saturating_add)
     } else {
         replicas.max().unwrap_or_default()
