@@ -133,6 +133,19 @@ async fn a_restore_alone_ends_pods_that_run_beyond_the_bounds_of_the_backup() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_laws_see_the_pods_that_end_where_only_the_manifests_are_applied_again() {
+    let (stage, watched, one, backup) = grown().await;
+    restore(&stage, &backup, one).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 48}})).await;
+    watched.restored(&stage.fleet);
+    watched.acts(false);
+    stage.fleet.halt_karmada(false);
+    assert!(least(&stage, &ALL, 60).await < 39);
+    let broken = watched.broken();
+    assert!(broken.iter().any(|broken| broken.law.starts_with("3 ")), "the laws see it: {broken:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_runs_beyond_the_bounds_of_the_backup_stays_ready() {
     let (stage, watched, one, backup) = grown().await;
     let bounds = stage.bounds().await;
