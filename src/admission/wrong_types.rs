@@ -66,12 +66,11 @@ fn at<'v>(object: &'v mut Value, path: &str) -> Option<&'v mut Value> {
     }
     while !rest.is_empty() {
         let step;
-        (step, rest) = match rest.strip_prefix('[') {
-            Some(inner) => inner.split_once(']')?,
-            None => {
-                let name = rest.strip_prefix('.').unwrap_or(rest);
-                name.split_at_checked(name.find(['.', '[']).unwrap_or(name.len()))?
-            }
+        (step, rest) = if let Some(inner) = rest.strip_prefix('[') {
+            inner.split_once(']')?
+        } else {
+            let name = rest.strip_prefix('.').unwrap_or(rest);
+            name.split_at_checked(name.find(['.', '[']).unwrap_or(name.len()))?
         };
         value = match value {
             Value::Array(list) => list.get_mut(step.parse::<usize>().ok()?)?,

@@ -47,7 +47,9 @@ pub(super) fn steps<'a>(
         steps.push(Step { action, wait: Wait::Nothing, why: Why::BindingUpdated });
     }
     let scaled = clusters.iter().zip(targets).zip(transitions);
-    steps.extend(scaled.filter_map(|((cluster, target), transition)| scale(cluster, (*target)?.memory, transition)));
+    steps.extend(
+        scaled.filter_map(|((cluster, target), transition)| scale(cluster, &target.as_ref()?.memory, transition)),
+    );
     let (removals, last_removals): (Vec<_>, Vec<_>) =
         removals(clusters, transitions, &goes).partition(|step| step.wait == Wait::Nothing);
     steps.extend(removals);
@@ -287,7 +289,7 @@ fn all_ready(clusters: &[&Cluster<'_>], targets: &Targets, transitions: &[Transi
 
 /// The replicas to write to the workload itself: to zero, from zero, and an assist. At zero replicas the HPA does
 /// nothing; within its bounds all other changes are the HPA's.
-fn scale<'a>(cluster: &'a Cluster<'a>, memory: Memory, transition: &Transition) -> Option<Step<'a>> {
+fn scale<'a>(cluster: &'a Cluster<'a>, memory: &Memory, transition: &Transition) -> Option<Step<'a>> {
     let Transition::Have { bounds, .. } = transition else { return None };
     let hpa = cluster.hpa.filter(|hpa| hpa.confirmed)?;
     let current = cluster.current.filter(|_| cluster.entry.is_some() && cluster.state == ClusterState::Serving)?;

@@ -45,6 +45,10 @@ pub struct Reading {
 /// `currentReplicas` and `desiredReplicas` as Karmada reports them.
 pub type Reported = (Option<i32>, Option<i32>);
 
+/// Karmada's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Refusal(Box<str>);
+
 /// A Work with the HPA for a cluster, and its reflected status.
 #[derive(Clone, Debug)]
 pub struct MemberHpa {
@@ -70,8 +74,8 @@ pub struct MemberHpa {
     pub load: Option<Load>,
     /// The response of the cluster itself; only where Karmada does not report the write id.
     pub reading: Option<Box<Reading>>,
-    /// Karmada's message when it could not apply the HPA.
-    pub refused: Option<Box<str>>,
+    /// Set when Karmada could not apply the HPA; most have none, so it takes one pointer.
+    refused: Option<Box<Refusal>>,
     /// Whether Karmada reports the HPA as applied.
     pub applied: bool,
 }
@@ -122,7 +126,7 @@ impl MemberHpa {
             status: FoldedStatus::shared(status),
             load,
             reading: None,
-            refused: refused.map(|condition| condition.message.as_str().into()),
+            refused: refused.map(|condition| Box::new(Refusal(condition.message.as_str().into()))),
             applied: applied.is_some_and(|condition| condition.status == "True"),
         }
     }
@@ -155,6 +159,12 @@ fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) 
 }
 
 impl MemberHpa {
+    /// Karmada's message when it could not apply the HPA.
+    #[must_use]
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref().map(|Refusal(message)| &**message)
+    }
+
     /// Name of the cluster.
     #[must_use]
     pub fn cluster(&self) -> &str {
@@ -250,7 +260,7 @@ impl MemberHpa {
     }
 
     fn words(&self) -> (&str, &str, &str, Option<&str>) {
-        (&self.uid, &self.token, &self.content, self.refused.as_deref())
+        (&self.uid, &self.token, &self.content, self.refused())
     }
 
     /// Type and status of the reported conditions.

@@ -318,7 +318,7 @@ pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
 /// Objects that Karmada could not apply to a cluster.
 fn refused(view: &View) -> Option<ConditionParts> {
     let mut refused =
-        view.member_hpas.iter().filter_map(|member_hpa| Some((member_hpa.cluster(), member_hpa.refused.as_ref()?)));
+        view.member_hpas.iter().filter_map(|member_hpa| Some((member_hpa.cluster(), member_hpa.refused()?)));
     let (cluster, why) = refused.next()?;
     let key = view.federated_hpa.key();
     if why.contains("not managed by Karmada") {
