@@ -4,7 +4,7 @@ use super::assignee::{Assignee, sum, take};
 use super::distribute::{Range, top_up};
 use super::participant::Participant;
 use super::signal::counts;
-use super::{Cause, Policy, Reason, Request};
+use super::{Cause, Memory, Policy, Reason, Request};
 use crate::decision::load::Load;
 use crate::decision::split::Replicas;
 
@@ -26,8 +26,11 @@ fn give_up(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     let lowest = donors().min().flatten();
     let most = |assignee: &Assignee<'_, '_>| {
         let (high, room) = (assignee.participant.high, assignee.participant.cluster.available.is_some());
-        match assignee.target.memory.stuck.map(|stuck| stuck.cause) {
+        let Memory { stuck, gave, got, .. } = assignee.target.memory;
+        match stuck.map(|stuck| stuck.cause) {
             _ if !assignee.answers() || !assignee.may_get(request) => 0,
+            // It gave headroom up itself: what is above its capacity would return.
+            None if gave > got && room && rank(request, assignee) >= lowest => high.min(assignee.participant.capacity),
             None => high,
             // It is next in order, and its pending pods may trigger new nodes.
             Some(Cause::AtMax) if rank(request, assignee) < lowest => high,
