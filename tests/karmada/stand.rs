@@ -103,12 +103,16 @@ impl Stand {
 
     /// Whether Karmada tells of a member that it has so many cores, and that nothing runs there.
     pub async fn is_empty(&self, member: &str, cores: u32) -> bool {
+        self.has(member, cores, 0).await
+    }
+
+    /// Whether Karmada tells of a member that it has so many cores, and that so many are used.
+    pub async fn has(&self, member: &str, cores: u32, used: u32) -> bool {
         let clusters = self.lab.karmada.api("cluster.karmada.io/v1alpha1", "Cluster", "clusters", None);
         let Ok(cluster) = clusters.get(member).await else { return false };
         let summary = &cluster.data["status"]["resourceSummary"];
-        let used = summary["allocated"]["cpu"].as_str().unwrap_or("0");
-        let cores = cores.to_string();
-        summary["allocatable"]["cpu"].as_str() == Some(&*cores) && used == "0"
+        let of = |part: &str| summary[part]["cpu"].as_str().unwrap_or("0").to_owned();
+        of("allocatable") == cores.to_string() && of("allocated") == used.to_string()
     }
 
     /// The HPA that a member has.

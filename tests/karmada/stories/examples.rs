@@ -58,16 +58,7 @@ pub async fn given(stand: &Stand, example: &Example) {
         size(stand, place.name, place.cores).await;
         wants(stand, place.name, name, place.entry.max(1));
     }
-    stand
-        .soon("Karmada tells of empty clusters of these sizes", async |stand| {
-            for place in places {
-                if !stand.is_empty(place.name, place.cores).await {
-                    return false;
-                }
-            }
-            true
-        })
-        .await;
+    stand.soon("Karmada tells of empty clusters of these sizes", async |stand| tells(stand, places, false).await).await;
     let names: Vec<&str> = places.iter().map(|place| place.name).collect();
     let mut policy = policy(name, "Deployment", &names);
     let running: u32 = places.iter().map(|place| place.entry).sum();
@@ -85,8 +76,20 @@ pub async fn given(stand: &Stand, example: &Example) {
     stand.apply("propagationpolicies", &policy).await;
     if running > 0 {
         stand.soon("Karmada divides first", async |stand| stand.observer.ready(name) == running as usize).await;
+        stand.soon("Karmada tells of what runs", async |stand| tells(stand, places, true).await).await;
         stand.apply("federatedhpas", &federated(name, *min, *max, spec.clone())).await;
     }
+}
+
+/// Whether Karmada tells of clusters of these sizes, in which what they are to run runs, or nothing.
+async fn tells(stand: &Stand, places: &[Place], running: bool) -> bool {
+    for place in places {
+        let used = if running { place.entry * CORE / 1000 } else { 0 };
+        if !stand.has(place.name, place.cores, used).await {
+            return false;
+        }
+    }
+    true
 }
 
 pub async fn then(stand: &Stand, example: &Example) {
