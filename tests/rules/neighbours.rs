@@ -156,6 +156,26 @@ fn bounds_that_contradict_the_federated_hpa_are_warned_of() {
 }
 
 #[test]
+fn bounds_that_a_stored_rule_contradicts_are_warned_of() {
+    let rules = r#"{"name":"up","schedule":"0 8 * * *","targetMinReplicas":20},
+        {"name":"higher","schedule":"0 9 * * *","targetMinReplicas":30},
+        {"name":"down","schedule":"0 20 * * *","targetMaxReplicas":1},
+        {"name":"off","schedule":"0 20 * * *","targetMaxReplicas":0,"suspend":true},
+        {"name":"both","schedule":"0 21 * * *","targetMinReplicas":50,"targetMaxReplicas":60}"#;
+    insta::assert_snapshot!(said(&verdict(&right(), &[&cron_on_federated(rules)], ConflictPolicy::Deny)), @r#"
+    warning: spec.maxReplicas: below targetMinReplicas 30 of CronFederatedHPA "nightly": that run would fail
+    warning: spec.minReplicas: above targetMaxReplicas 1 of CronFederatedHPA "nightly": that run would fail
+    "#);
+    let wide = right()
+        .replace(r#""maxReplicas":10"#, r#""maxReplicas":30"#)
+        .replace(r#""minReplicas":2"#, r#""minReplicas":1"#);
+    assert_eq!(said(&verdict(&wide, &[&cron_on_federated(rules)], ConflictPolicy::Deny)), "");
+    let another =
+        named("web2", &right()).replace(r#""kind":"Deployment","name":"web""#, r#""kind":"Deployment","name":"b""#);
+    assert_eq!(said(&verdict(&another, &[&cron_on_federated(rules)], ConflictPolicy::Deny)), "");
+}
+
+#[test]
 fn a_conflict_that_is_stored_already_does_not_block_updates() {
     let reviewer = reviewer_with(others(&[&named("web2", &right())]), Settings::default());
     let new = right().replace(r#""maxReplicas":10"#, r#""maxReplicas":11"#);

@@ -1,13 +1,16 @@
 //! The replicas a cron rule sets: which fields go with which target, and the bounds of a FederatedHPA. Pure.
 
+use super::ValidationContext;
 use super::scale_target::is_autoscaler;
+use crate::decision::api_version::GROUP;
 use crate::decision::defaults::MIN_REPLICAS;
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
-use crate::decision::related_objects::KnownFederatedHPA;
-use crate::decision::subject::{Rule, TargetRef};
+use crate::decision::related_objects::{KnownFederatedHPA, KnownRule, Target};
+use crate::decision::subject::{FederatedHPA, Rule, TargetRef};
 
 const RULE: &str = "target-replicas";
+const CONTRADICTION: &str = "contradiction";
 
 /// Adds findings on the replicas of one rule.
 pub(super) fn validate(rule: &Rule<'_>, target: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
@@ -68,17 +71,69 @@ pub(super) fn warn_of_contradiction(
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
-    let min_now = hpa.min_replicas.unwrap_or(MIN_REPLICAS);
-    match (rule.target_min_replicas, rule.target_max_replicas) {
-        (Some(min), None) if min > hpa.max_replicas => {
-            let text = format!("above maxReplicas {} of the FederatedHPA: set targetMaxReplicas too", hpa.max_replicas);
-            findings.warn("contradiction", &path.field("targetMinReplicas"), text);
+    let now = (hpa.min_replicas.unwrap_or(MIN_REPLICAS), hpa.max_replicas);
+    match contradiction(rule.target_min_replicas, rule.target_max_replicas, now) {
+        Some(Contradiction::AboveMax(_)) => {
+            let text = format!("above maxReplicas {} of the FederatedHPA: set targetMaxReplicas too", now.1);
+            findings.warn(CONTRADICTION, &path.field("targetMinReplicas"), text);
         }
-        (None, Some(max)) if max < min_now => {
-            let text = format!("below minReplicas {min_now} of the FederatedHPA: set targetMinReplicas too");
-            findings.warn("contradiction", &path.field("targetMaxReplicas"), text);
+        Some(Contradiction::BelowMin(_)) => {
+            let text = format!("below minReplicas {} of the FederatedHPA: set targetMinReplicas too", now.0);
+            findings.warn(CONTRADICTION, &path.field("targetMaxReplicas"), text);
         }
-        _ => {}
+        None => {}
+    }
+}
+
+/// Warns of bounds of a FederatedHPA that a rule of a CronFederatedHPA contradicts; once for each CronFederatedHPA and
+/// bound.
+pub(super) fn warn_of_rules(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>, findings: &mut Findings) {
+    let Some(spec) = &hpa.spec else { return };
+    let Some(max) = spec.max_replicas.filter(|_| !hpa.metadata.name.is_empty()) else { return };
+    let now = (spec.min_replicas.unwrap_or(MIN_REPLICAS), max);
+    let target = Target {
+        namespace: hpa.metadata.namespace.to_string(),
+        group: GROUP.to_owned(),
+        kind: "FederatedHPA".to_owned(),
+        name: hpa.metadata.name.to_string(),
+    };
+    let spec = Path::Root("spec");
+    for cron in around.related_objects.cron_federated_hpas_on(&target).iter().filter(|cron| !cron.deleting) {
+        let rules = cron.rules.iter().filter(|rule| !rule.suspended);
+        let found = rules.filter_map(|KnownRule { values: [_, min, max], .. }| contradiction(*min, *max, now));
+        let found: Vec<Contradiction> = found.collect();
+        let above =
+            found.iter().filter_map(|one| if let Contradiction::AboveMax(min) = one { Some(min) } else { None });
+        if let Some(min) = above.max() {
+            let text =
+                format!("below targetMinReplicas {min} of CronFederatedHPA {:?}: that run would fail", cron.name);
+            findings.warn(CONTRADICTION, &spec.field("maxReplicas"), text);
+        }
+        let below =
+            found.iter().filter_map(|one| if let Contradiction::BelowMin(max) = one { Some(max) } else { None });
+        if let Some(max) = below.min() {
+            let text =
+                format!("above targetMaxReplicas {max} of CronFederatedHPA {:?}: that run would fail", cron.name);
+            findings.warn(CONTRADICTION, &spec.field("minReplicas"), text);
+        }
+    }
+}
+
+/// A bound that a run sets, and that contradicts the other one of the FederatedHPA.
+#[derive(Clone, Copy)]
+enum Contradiction {
+    /// This min is above the max.
+    AboveMax(i32),
+    /// This max is below the min.
+    BelowMin(i32),
+}
+
+/// The contradiction of a rule that sets one bound with the current min and max.
+fn contradiction(min: Option<i32>, max: Option<i32>, (min_now, max_now): (i32, i32)) -> Option<Contradiction> {
+    match (min, max) {
+        (Some(min), None) if min > max_now => Some(Contradiction::AboveMax(min)),
+        (None, Some(max)) if max < min_now => Some(Contradiction::BelowMin(max)),
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! All rules of a FederatedHPA, in the order of its fields. Pure.
 
-use super::{Subject, ValidationContext, assignment, behavior, conflicts, metadata, metrics, scale_target};
+use super::{Subject, ValidationContext, assignment, behavior, bounds, conflicts, metadata, metrics, scale_target};
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
 use crate::decision::finding::Findings;
 use crate::decision::hpa::metric::is_outer;
@@ -26,6 +26,7 @@ pub fn validate(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>) -> Findi
         findings.warn("scale-target", &path.field("scaleTargetRef"), text);
     }
     conflicts::of_federated_hpa(hpa, around, &mut findings);
+    bounds::warn_of_rules(hpa, around, &mut findings);
     validate_spec(spec, around, &path, &mut findings);
     let status = Path::Root("status");
     for (member, replicas) in
