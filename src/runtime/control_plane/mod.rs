@@ -55,9 +55,12 @@ pub struct Bounds {
     pub silence: Duration,
 }
 
+/// Limit of a request by default.
+pub const REQUEST: Duration = Duration::from_secs(15);
+
 impl Default for Bounds {
     fn default() -> Self {
-        Self { request: Duration::from_secs(15), silence: Duration::from_mins(2) }
+        Self { request: REQUEST, silence: Duration::from_mins(2) }
     }
 }
 
