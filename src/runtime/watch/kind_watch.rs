@@ -19,7 +19,7 @@ use super::readers::Intakes;
 use super::retries::{Pause, Retries};
 use super::watch_error::{advice, asked_wait, is_missing, is_refusal};
 use crate::decision::excerpt::{ERROR, excerpt};
-use crate::runtime::control_plane::REQUEST;
+use crate::runtime::control_plane::{REQUEST, for_one_watch};
 use crate::runtime::lifecycle::Condition;
 use crate::runtime::metrics::Metrics;
 
@@ -93,7 +93,7 @@ async fn watch<K>(
 {
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
-    let events = watcher(scope.objects(client, &resource), scope.config);
+    let events = watcher(scope.objects(&for_one_watch(client), &resource), scope.config);
     pin_mut!(events);
     let (known, retries) = (Known::default(), Retries::new(kind));
     let mut receiver = Receiver { kind, intakes, listed, lists: false, known, retries, metrics };
