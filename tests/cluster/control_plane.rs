@@ -11,6 +11,7 @@
 //! this and passes.
 
 use std::io::Write;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+use crate::bed::within;
 use crate::rig::absent;
 use crate::rig::authority::{self, Authority};
 use crate::rig::program::{self, Program, free_ports, home};
@@ -40,6 +42,7 @@ pub struct ControlPlane {
 
 #[derive(Clone, Copy)]
 struct Ports {
+    client: u16,
     peer: u16,
     secure: u16,
 }
@@ -83,10 +86,10 @@ impl ControlPlane {
     fn start(assets: &Path) -> Self {
         let directory = tempfile::Builder::new().prefix("fhpa-plane").tempdir().unwrap().keep();
         let server_home = home(&directory, "apiserver");
-        let [client_port, peer, secure] = free_ports();
+        let [client, peer, secure] = free_ports();
         authority::write(&server_home, secure, &Authority::new("fhpa test authority"));
-        let etcd_url = format!("http://127.0.0.1:{client_port}");
-        let ports = Ports { peer, secure };
+        let etcd_url = format!("http://127.0.0.1:{client}");
+        let ports = Ports { client, peer, secure };
         let mut plane = Self { directory, assets: assets.to_owned(), etcd_url, ports, programs: Vec::new() };
         plane.run("etcd", "apiserver");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -113,6 +116,8 @@ impl ControlPlane {
         for program in self.programs.iter().skip(2 * (number - 1)) {
             program.signal("KILL");
         }
+        // Until a killed program has ended it holds its ports: the next one would end at once.
+        within(self.ports_are_free()).await;
         let folder = |number: usize| if number == 1 { "etcd".to_owned() } else { format!("etcd-{number}") };
         let last = self.directory.join(folder(number)).join("data");
         let next = home(&self.directory, &folder(number + 1)).join("data");
@@ -121,6 +126,15 @@ impl ControlPlane {
         self.run(&folder(number + 1), &format!("apiserver-{}", number + 1));
         self.is_ready().await;
         last
+    }
+
+    async fn ports_are_free(&self) {
+        let mut turn = tokio::time::interval(Duration::from_millis(10));
+        for port in [self.ports.client, self.ports.peer, self.ports.secure] {
+            while TcpListener::bind(("127.0.0.1", port)).is_err() {
+                turn.tick().await;
+            }
+        }
     }
 
     async fn is_ready(&self) {

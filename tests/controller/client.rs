@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use embedded_apiserver::ApiServer;
-use embedded_apiserver::faults::Which;
+use embedded_apiserver::faults::{Moment, Which};
 use embedded_apiserver::serve::{Listening, kubeconfig};
 use embedded_apiserver::status::StatusError;
 use fhpa::runtime::clock;
@@ -19,9 +19,10 @@ use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::reload::Reload;
 use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use http::Request;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Api;
-use kube::api::{ListParams, WatchParams};
+use kube::api::{ListParams, Patch, PatchParams, WatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 
@@ -190,6 +191,38 @@ async fn a_watch_lists_everything_again_on_another_server() {
     assert!(matches!(reloader.poll().await, Reload::Reloaded));
     let names = listed(&mut events).await;
     assert!(names.contains(&"second".to_owned()) && !names.contains(&"first".to_owned()), "{names:?}");
+}
+
+#[tokio::test]
+async fn after_a_restore_a_watch_lists_again_also_where_another_reader_has_listed() {
+    let (server, listening) = server("before").await;
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "fhpa", "namespace": "before"}, "spec": {}});
+    server.create(&lease).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    std::fs::write(&file, listening.kubeconfig("karmada")).unwrap();
+    let (client, _) = connect(&file, &Metrics::new()).await;
+    let leases = Api::<Lease>::namespaced(client.clone(), "before");
+    let spaces = Api::<Namespace>::all(control_plane::for_one_watch(&client));
+    let mut events = watcher(spaces, watcher::Config::default()).default_backoff().boxed();
+    listed(&mut events).await;
+    let backup = server.backup();
+    server.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "later"}})).await.unwrap();
+    let patch = Patch::Merge(json!({"spec": {"holderIdentity": "one"}}));
+    leases.patch("fhpa", &PatchParams::default(), &patch).await.unwrap();
+    assert!(matches!(within(events.next()).await, Some(Ok(watcher::Event::Apply(_)))));
+
+    let watches = Which { verb: "watch".into(), resource: "namespaces".into(), ..Which::default() };
+    let mut held = server.faults().hold(watches, Moment::Arriving);
+    server.restore(&backup, false);
+    let again = tokio::spawn(async move { listed(&mut events).await });
+    within(held.reached()).await;
+    leases.get("fhpa").await.unwrap();
+    Api::<Namespace>::all(client).list(&ListParams::default()).await.unwrap();
+    drop(held);
+    let names = within(again).await.unwrap();
+    assert!(names.contains(&"before".to_owned()) && !names.contains(&"later".to_owned()), "{names:?}");
 }
 
 /// What an API server is asked, each with the token that came with it.

@@ -30,6 +30,8 @@ type Events = mpsc::UnboundedSender<Bytes>;
 struct Script {
     /// Answers to lists, one each; the last is repeated.
     lists: VecDeque<(u16, Value)>,
+    /// Answers to watches, one each, before they are open.
+    refusals: VecDeque<(u16, Value)>,
     /// Open watches.
     watches: Vec<Events>,
     /// Queries, in order.
@@ -69,6 +71,10 @@ async fn answer(State(api): State<Api>, Path(resource): Path<String>, RawQuery(q
     let mut script = api.script(&resource).lock().unwrap();
     let watching = query.contains("watch=true");
     script.asked.push(if watching { "watch".to_owned() } else { "list".to_owned() });
+    let refused = if watching { script.refusals.pop_front() } else { None };
+    if let Some((status, body)) = refused {
+        return response(status, &body);
+    }
     if watching {
         let (sender, receiver) = mpsc::unbounded();
         script.watches.push(sender);
@@ -76,6 +82,10 @@ async fn answer(State(api): State<Api>, Path(resource): Path<String>, RawQuery(q
     }
     let (status, body) = if script.lists.len() > 1 { script.lists.pop_front() } else { script.lists.front().cloned() }
         .expect("a scripted list");
+    response(status, &body)
+}
+
+fn response(status: u16, body: &Value) -> Response {
     Response::builder().status(status).header("content-type", "application/json").body(body.to_string().into()).unwrap()
 }
 
@@ -206,6 +216,38 @@ async fn a_forgotten_version_lists_again_and_serves_the_old_index_meanwhile() {
     let asked = watching.api.federated.lock().unwrap().asked.clone();
     assert_eq!(asked[..5], ["list", "watch", "list", "list", "watch"]);
     assert!(watching.missing().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_has_just_started_and_does_not_serve_all_kinds_yet_is_asked_again_soon() {
+    let down = std::iter::repeat_n(refusal(503, "ServiceUnavailable"), 6);
+    let lists = down.chain([refusal(404, "NotFound"), list(vec![fhpa("a", "web")])]).collect();
+    let begun = tokio::time::Instant::now();
+    let watching = Watching::start(lists, vec![list(vec![])]);
+    wait(|| watching.missing().is_empty()).await;
+    // Pauses of 200 ms to 6.4 s while it is down, and then one of two seconds.
+    let waited = begun.elapsed();
+    assert!(waited < Duration::from_secs(15), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_open_again_does_not_fail_also_where_it_has_no_events() {
+    let watching = Watching::start(vec![list(vec![fhpa("a", "web")])], vec![list(vec![])]);
+    wait(|| watching.missing().is_empty()).await;
+    wait(|| !watching.api.federated.lock().unwrap().watches.is_empty()).await;
+    let fails = |fails: u8| {
+        let line = format!("fhpa_watch_failing{{kind=\"FederatedHPA\"}} {fails}");
+        watching.metrics.text().lines().any(|one| one == line)
+    };
+    {
+        let mut script = watching.api.federated.lock().unwrap();
+        script.refusals = std::iter::repeat_n(refusal(503, "ServiceUnavailable"), 5).collect();
+        script.watches.clear();
+    }
+    wait(|| fails(1)).await;
+    wait(|| fails(0)).await;
+    let asked = watching.api.federated.lock().unwrap().asked.clone();
+    assert_eq!(asked, ["list", "watch", "watch", "watch", "watch", "watch", "watch", "watch"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,6 +19,7 @@ use tracing::{info, warn};
 use crate::controller::key::Key;
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::install::manifests::{Manifest, Part};
+use crate::runtime::control_plane::for_one_watch;
 
 /// A managed object.
 #[derive(Clone, Debug)]
@@ -146,7 +147,7 @@ impl ManagedObjects {
     async fn watch_one(&self, client: &Client, key: &Key, api_version: &str) {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &key.namespace));
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        let api: Api<DynamicObject> = Api::all_with(for_one_watch(client), &resource);
         let events = watcher::watch_object(api, &key.name).default_backoff();
         futures::pin_mut!(events);
         let mut failing = false;

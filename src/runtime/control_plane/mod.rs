@@ -7,6 +7,7 @@
 
 mod credentials;
 mod kubeconfig;
+mod one_watch;
 mod reload;
 mod requests;
 mod retry_after;
@@ -21,12 +22,14 @@ use tokio::sync::watch;
 
 pub use kube::Client;
 pub use kubeconfig::Origin;
+pub use one_watch::for_one_watch;
 pub use reload::KubeconfigReloader;
 pub use requests::{Streamed, TimedOut};
 pub use retry_after::retry_after;
 
 use super::metrics::{Metrics, RequestMetrics};
 use credentials::redacted;
+use one_watch::WatchId;
 use requests::Requests;
 
 /// Why a client could not be created.
@@ -55,17 +58,29 @@ pub struct Bounds {
     pub silence: Duration,
 }
 
+/// Limit of a request by default.
+pub const REQUEST: Duration = Duration::from_secs(15);
+
 impl Default for Bounds {
     fn default() -> Self {
-        Self { request: Duration::from_secs(15), silence: Duration::from_mins(2) }
+        Self { request: REQUEST, silence: Duration::from_mins(2) }
     }
 }
 
 /// Interval between checks of the kubeconfig.
 pub const POLL: Duration = Duration::from_secs(10);
 
-/// Paths of collections that were listed.
-type Listed = Arc<Mutex<HashSet<String>>>;
+/// Who lists and watches.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Reader {
+    /// One watch.
+    Watch(WatchId),
+    /// All other readers of the collection at this path.
+    Path(String),
+}
+
+/// Readers that have listed.
+type Listed = Arc<Mutex<HashSet<Reader>>>;
 
 /// Target of requests.
 struct Server {
@@ -74,7 +89,7 @@ struct Server {
     url: String,
     /// When the client's certificate expires, if it has one.
     not_after: Option<Timestamp>,
-    /// Collections listed since this server is in use, or since it was restored; `None` for the first server, from
+    /// Readers that have listed since this server is in use, or since it was restored; `None` for the first server, from
     /// which all versions come.
     listed: Option<Listed>,
 }

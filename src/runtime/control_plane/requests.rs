@@ -20,7 +20,7 @@ use tower::{BoxError, Service};
 use tracing::warn;
 
 use super::retry_after::in_status;
-use super::{Bounds, Current, Listed, Server, redacted};
+use super::{Bounds, Current, Listed, Reader, Server, redacted};
 use crate::runtime::clock;
 use crate::runtime::metrics::{Code, RequestMetrics, Verb};
 
@@ -72,9 +72,9 @@ impl Requests {
         let exchanged = self.current.subscribe();
         let server = Arc::clone(&self.current.borrow());
         let streamed = request.extensions().get::<Streamed>().is_some();
-        let (path, foreign) =
-            (request.uri().path().to_owned(), verb == Verb::Watch && server.is_foreign(request.uri()));
-        if foreign {
+        let path = request.uri().path().to_owned();
+        let reader = request.extensions().get().map_or_else(|| Reader::Path(path.clone()), |id| Reader::Watch(*id));
+        if verb == Verb::Watch && server.is_foreign(request.uri(), &reader) {
             return Ok(Response::new(whole(Bytes::from_static(EXPIRED))));
         }
         let (mut head, body) = server.client.send(request).await.map_err(redacted)?.into_parts();
@@ -93,7 +93,7 @@ impl Requests {
         // The caller collects it anyway; here that is within the time limit.
         let bytes = Limited::new(body, ANSWER).collect().await?.to_bytes();
         if verb == Verb::List && head.status.is_success() {
-            server.listed(path);
+            server.listed(reader);
         } else if head.status.is_success() && self.went_back(&path, &bytes) {
             warn!("the API server was restored from a backup: everything is listed again");
             // Watches would continue from versions in the future, and deliver no events until then.
@@ -153,26 +153,26 @@ fn whole(bytes: Bytes) -> UnsyncBoxBody<Bytes, BoxError> {
 }
 
 impl Server {
-    /// The same server, without listed collections.
+    /// The same server, from which nobody has listed.
     fn forgotten(&self) -> Self {
         let listed = Some(Listed::default());
         Self { client: self.client.clone(), url: self.url.clone(), not_after: self.not_after, listed }
     }
 
-    /// Records that the reader has listed this collection.
-    fn listed(&self, path: String) {
+    /// Records that the reader has listed.
+    fn listed(&self, reader: Reader) {
         if let Some(listed) = &self.listed {
-            listed.lock().insert(path);
+            listed.lock().insert(reader);
         }
     }
 
     /// Whether a watch continues from a version of another server, or of this one before it was restored, where it may
     /// now mean another object.
-    fn is_foreign(&self, uri: &Uri) -> bool {
+    fn is_foreign(&self, uri: &Uri, reader: &Reader) -> bool {
         let mut from =
             uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.strip_prefix("resourceVersion="));
         let goes_on = from.any(|version| !matches!(version, "" | "0"));
-        let listed = |listed: &Listed| listed.lock().contains(uri.path());
+        let listed = |listed: &Listed| listed.lock().contains(reader);
         goes_on && self.listed.as_ref().is_some_and(|all| !listed(all))
     }
 }

@@ -19,6 +19,7 @@ use tracing::{info, warn};
 use crate::api::crd;
 use crate::api::served::{self, DEFINITIONS};
 use crate::decision::excerpt::{ERROR, excerpt};
+use crate::runtime::control_plane::for_one_watch;
 use crate::runtime::metrics::Metrics;
 
 /// State of the CRD of one kind.
@@ -114,7 +115,7 @@ impl Definitions {
         let Some(name) = DEFINITIONS.get(kind) else { return };
         let ours = self.ours.and_then(|ours| ours.get(kind).copied());
         let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&gvk));
+        let api: Api<DynamicObject> = Api::all_with(for_one_watch(client), &ApiResource::from_gvk(&gvk));
         let events = watcher::watch_object(api, name).default_backoff();
         futures::pin_mut!(events);
         while let Some(event) = events.next().await {

@@ -9,6 +9,7 @@ use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta};
 use kube::runtime::watcher;
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::definitions::Listing;
@@ -18,6 +19,7 @@ use super::readers::Intakes;
 use super::retries::{Pause, Retries};
 use super::watch_error::{advice, asked_wait, is_missing, is_refusal};
 use crate::decision::excerpt::{ERROR, excerpt};
+use crate::runtime::control_plane::{REQUEST, for_one_watch};
 use crate::runtime::lifecycle::Condition;
 use crate::runtime::metrics::Metrics;
 
@@ -39,8 +41,13 @@ impl Scope {
 
 /// The kind that a control plane need not serve.
 const OPTIONAL: &str = "ScaledObject";
+/// It is not served when it was refused so often in a row: an API server that has just started does not serve all kinds.
+const REFUSALS: u32 = 4;
 /// A kind that is not served is looked for again after this time.
 const ABSENT: Duration = Duration::from_mins(10);
+
+/// A watch that is silent for so long after a failure is open: each request has a shorter time limit.
+const OPEN: Duration = REQUEST.saturating_mul(2);
 
 /// Watches one kind, and lists it again whenever fhpa's CRD is served again.
 pub(super) async fn watch_by<K>(
@@ -73,7 +80,7 @@ struct Listed<'a> {
     condition: &'a Condition,
 }
 
-/// Watches one kind.
+/// Watches one kind; returns when the kind must be listed again.
 async fn watch<K>(
     client: &Client,
     kind: &'static str,
@@ -86,14 +93,23 @@ async fn watch<K>(
 {
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
-    let events = watcher(scope.objects(client, &resource), scope.config);
+    let events = watcher(scope.objects(&for_one_watch(client), &resource), scope.config);
     pin_mut!(events);
-    let mut receiver =
-        Receiver { kind, intakes, listed, known: Known::default(), retries: Retries::new(kind), metrics };
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(event) => receiver.receive(event),
-            Err(error) => tokio::time::sleep(receiver.failed(&error)).await,
+    let (known, retries) = (Known::default(), Retries::new(kind));
+    let mut receiver = Receiver { kind, intakes, listed, lists: false, known, retries, metrics };
+    loop {
+        tokio::select! {
+            event = events.next() => match event {
+                None => return,
+                Some(Ok(event)) => receiver.receive(event),
+                Some(Err(error)) if receiver.is_absent(&error) => {
+                    metrics.known(kind, 0);
+                    // A watch would go on from its last version, without the objects that are no longer known.
+                    return sleep(ABSENT).await;
+                }
+                Some(Err(error)) => sleep(receiver.failed(&error)).await,
+            },
+            () = sleep(OPEN), if receiver.may_be_open() => receiver.recovered(),
         }
         metrics.known(kind, receiver.known.objects.len());
     }
@@ -104,6 +120,8 @@ struct Receiver<'a, K> {
     kind: &'static str,
     intakes: &'a mut Intakes<K>,
     listed: Listed<'a>,
+    /// Whether a list has begun and not ended.
+    lists: bool,
     known: Known,
     retries: Retries,
     metrics: &'a Metrics,
@@ -112,12 +130,12 @@ struct Receiver<'a, K> {
 impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
     fn receive(&mut self, event: watcher::Event<DynamicObject>) {
         // `Init` only means that a list was requested, and `InitApply` that a page of it came.
-        if !matches!(event, watcher::Event::Init | watcher::Event::InitApply(_)) && self.retries.succeeded() {
-            info!(kind = self.kind, "watch recovered");
-            self.metrics.watch_fails(self.kind, false);
+        if !matches!(event, watcher::Event::Init | watcher::Event::InitApply(_)) {
+            self.recovered();
         }
         match event {
             watcher::Event::Init => {
+                self.lists = true;
                 self.known.objects.clear();
                 notify_all(self.intakes, |intake| intake.begin());
             }
@@ -129,6 +147,7 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
                 }
             }
             watcher::Event::InitDone => {
+                self.lists = false;
                 notify_all(self.intakes, |intake| intake.end());
                 self.listed.listing.listed(self.listed.term);
                 self.listed.condition.met();
@@ -152,6 +171,28 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
         }
     }
 
+    /// Whether a failed watch is open if nothing is heard of it.
+    const fn may_be_open(&self) -> bool {
+        self.retries.is_failing() && !self.lists
+    }
+
+    fn recovered(&mut self) {
+        if self.retries.succeeded() {
+            info!(kind = self.kind, "watch recovered");
+            self.metrics.watch_fails(self.kind, false);
+        }
+    }
+
+    /// Whether the kind need not be served, and is not: its objects are no longer known.
+    fn is_absent(&mut self, error: &watcher::Error) -> bool {
+        let absent = self.kind == OPTIONAL && is_missing(error) && self.retries.refusals() >= REFUSALS;
+        if absent {
+            notify_all(self.intakes, |intake| intake.begin());
+            notify_all(self.intakes, |intake| intake.end());
+        }
+        absent
+    }
+
     /// The object; where it cannot be decoded the reason, which is logged.
     fn decode(&mut self, object: DynamicObject) -> Result<K, String> {
         let key = key(&object.metadata);
@@ -172,9 +213,7 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
     /// Reports that the list or the watch failed. Returns how long to wait for the next attempt.
     fn failed(&mut self, error: &watcher::Error) -> Duration {
         if self.kind == OPTIONAL && is_missing(error) {
-            notify_all(self.intakes, |intake| intake.begin());
-            notify_all(self.intakes, |intake| intake.end());
-            return ABSENT;
+            return self.retries.failed(true, None).wait;
         }
         notify_all(self.intakes, |intake| intake.failed(error));
         self.metrics.watch_failed(self.kind);

@@ -1,5 +1,5 @@
-//! Pauses between the attempts of a watch that fails: they grow until something was received, not until a list was only
-//! asked for. No I/O.
+//! Pauses between the attempts of a watch that fails: they grow until something was received or the watch is open, not
+//! until a list was only asked for. No I/O.
 
 use std::time::Duration;
 
@@ -26,25 +26,44 @@ pub(super) struct Retries {
     kind: &'static str,
     begun: Instant,
     failures: u32,
+    /// Those of the failures that were refusals.
+    refusals: u32,
     said: Option<Instant>,
 }
 
 impl Retries {
     pub(super) fn new(kind: &'static str) -> Self {
-        Self { kind, begun: steady(), failures: 0, said: None }
+        Self { kind, begun: steady(), failures: 0, refusals: 0, said: None }
     }
 
-    /// Something was received: whether the watch failed before.
+    /// Something was received, or the watch is open: whether it failed before.
     pub(super) fn succeeded(&mut self) -> bool {
         self.said = None;
+        self.refusals = 0;
         std::mem::take(&mut self.failures) > 0
     }
 
+    /// Whether the watch fails.
+    pub(super) const fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// How often the watch was refused in a row.
+    pub(super) const fn refusals(&self) -> u32 {
+        self.refusals
+    }
+
     /// The watch failed. Refusals are tried again at the pace of what only people mend, and nothing before the wait that
-    /// the API server `asked` for.
+    /// the API server `asked` for. An API server that has just started refuses what it will serve in a moment, so the
+    /// failures while it was down make the pauses after a refusal no longer.
     pub(super) fn failed(&mut self, refused: bool, asked: Option<Duration>) -> Pause {
         self.failures = self.failures.saturating_add(1);
-        let class = if refused { ErrorClass::Refused } else { ErrorClass::Transient };
+        self.refusals = self.refusals.saturating_add(refused.into());
+        let (class, times) = if refused {
+            (ErrorClass::Refused, self.refusals)
+        } else {
+            (ErrorClass::Transient, self.failures.saturating_sub(self.refusals))
+        };
         // Different for each process, so that the replicas do not ask at the same instants.
         let key = (self.kind, self.begun);
         let now = steady();
@@ -52,7 +71,7 @@ impl Retries {
         if due {
             self.said = Some(now);
         }
-        Pause { wait: backoff::wait(class, self.failures, &key, asked), say: due.then_some(self.failures) }
+        Pause { wait: backoff::wait(class, times, &key, asked), say: due.then_some(self.failures) }
     }
 }
 
@@ -78,5 +97,19 @@ mod tests {
         assert!(retries.succeeded() && !retries.succeeded());
         assert_eq!(retries.failed(false, None).say, Some(1));
         assert_eq!(retries.failed(false, Some(Duration::from_secs(9))).wait, Duration::from_secs(9));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_of_an_outage_and_of_refusals_grow_on_their_own() {
+        let mut retries = Retries::new("FederatedHPA");
+        for _ in 0..9 {
+            retries.failed(false, None);
+        }
+        assert!(retries.failed(true, None).wait <= Duration::from_secs(2));
+        assert!(retries.failed(false, None).wait > Duration::from_secs(11), "by turns they grow, too");
+        let second = retries.failed(true, None).wait;
+        assert!(second >= Duration::from_secs(3) && second <= Duration::from_secs(4), "{second:?}");
+        assert!(retries.is_failing() && retries.refusals() == 2);
+        assert!(retries.succeeded() && !retries.is_failing() && retries.refusals() == 0);
     }
 }

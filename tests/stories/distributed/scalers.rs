@@ -1,5 +1,7 @@
 //! Other autoscalers of a workload, in karmada-apiserver and in members.
 
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use fhpa::playground::json::text;
 use serde_json::{Value, json};
 
@@ -70,6 +72,31 @@ async fn a_scaled_object_is_reported_also_where_keda_is_installed_later() {
     let (said, message) = ready(&stage).await;
     assert_eq!(said, "False ConflictingScaler");
     assert!(message.contains(r#"ScaledObject "web-keda" scales this Deployment too"#), "{message}");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn scaled_objects_stay_known_while_an_api_server_starts_and_go_with_keda() {
+    let (stage, one) = running().await;
+    stage.create(keda()).await;
+    stage.create(scaled_object("web-keda")).await;
+    stage.pass(700).await;
+    let fails = |times| {
+        let watches = Which { verb: "watch".into(), resource: "scaledobjects".into(), ..Which::default() };
+        stage.fleet.control().faults().fail(watches, times, StatusError::no_such_resource());
+        stage.fleet.control().faults().drop_watches();
+    };
+    fails(2);
+    for _ in 0..20 {
+        stage.pass(5).await;
+        assert_eq!(ready(&stage).await.0, "False ConflictingScaler");
+    }
+    fails(5);
+    stage.pass(60).await;
+    assert_eq!(ready(&stage).await.0, "True MemberHPAsReady", "a kind that is not served has no objects");
+    // The kind is listed again, not watched from where the watch ended.
+    stage.pass(700).await;
+    assert_eq!(ready(&stage).await.0, "False ConflictingScaler");
     one.stop().await;
 }
 
