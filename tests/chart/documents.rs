@@ -233,12 +233,9 @@ fn commands_and_flags_that_guides_name_exist() {
         }
     }
     assert!(seen > 5, "{seen}");
-    absent.sort_unstable();
-    absent.dedup();
-    for command in absent {
-        assert!(["install", "uninstall", "doctor"].contains(&command.as_str()), "there is no command {command}");
-        eprintln!("ran without the flags of `fhpa {command}` in guides: this build has no such command");
-    }
+    // What ships has no playground.
+    absent.retain(|command| cfg!(feature = "playground") || command != "playground");
+    assert_eq!(absent, [""; 0], "there are no such commands");
 }
 
 /// Lines of the log and messages: quoted, of four words and more, and no commands.

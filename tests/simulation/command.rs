@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::cli::command::{Outcome, fhpa, fhpa_with_input};
-use crate::rig::absent;
 
 const HPA: &str = "\
 apiVersion: autoscaling.karmada.io/v1alpha1
@@ -112,6 +111,17 @@ fn a_chart_that_cannot_be_written_is_an_error() {
     assert!(outcome.stderr.contains("charts are drawn as SVG or PNG"), "{}", outcome.stderr);
 }
 
+#[cfg(not(feature = "png"))]
+#[test]
+fn a_build_that_draws_svg_only_says_so_before_it_simulates() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("day.png");
+    let outcome = simulated(SMALL, &["--chart", file.to_str().unwrap()]);
+    assert_eq!((outcome.stdout.as_str(), outcome.code, file.exists()), ("", 2, false));
+    assert!(outcome.stderr.contains("this build draws SVG only"), "{}", outcome.stderr);
+}
+
+#[cfg(feature = "png")]
 #[test]
 fn a_chart_is_drawn_as_pixels_with_its_text() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,7 +129,7 @@ fn a_chart_is_drawn_as_pixels_with_its_text() {
     let outcome = simulated(SMALL, &["--chart", &file("day.png")]);
     if outcome.stderr.contains("no font is installed") {
         assert_eq!((outcome.code, folder.path().join("day.png").exists()), (2, false));
-        return absent::without("fonts", "a chart as PNG", "install any font");
+        return crate::rig::absent::without("fonts", "a chart as PNG", "install any font");
     }
     assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0));
     let png = std::fs::read(file("day.png")).unwrap();

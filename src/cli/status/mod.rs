@@ -73,7 +73,7 @@ Examples:
   One of them, with its clusters:
     fhpa status web -n shop
   The same as a picture:
-    fhpa status web -n shop --chart web.png
+    fhpa status web -n shop --chart web.svg
   For programs:
     fhpa status -A -o json
 

@@ -4,7 +4,7 @@ use fhpa::decision::hpa::behavior::Select;
 use fhpa::decision::plan::{Action, Cause, Cluster, Memory, Plan, Policy, Reason, Request, Stuck, Why, plan};
 use jiff::SignedDuration;
 
-use super::{HALF, MINUTE, NOW, TWICE, WINDOW, ago, assists, at_rest, of, room, rules, scales};
+use super::{HALF, MINUTE, NOW, REACTION, TWICE, WINDOW, ago, assists, at_rest, of, room, rules, scales};
 use crate::assignment::cases::{named, runs, targets, to_zero};
 
 fn g8() -> Request<'static> {
@@ -107,7 +107,7 @@ fn g10_headroom_is_divided_again_by_what_there_is_room_for() {
     request.period = Some(MINUTE);
     let plan = plan(&request);
     assert_eq!(targets(&plan), named([("m1", 1, 8), ("m2", 1, 7), ("m3", 1, 7)]));
-    assert_eq!(plan.next, Some(NOW + MINUTE));
+    assert_eq!(plan.next, Some(NOW + REACTION), "clusters have reacted to what moved");
     // Once in a period.
     request.divided = ago(30);
     let early = fhpa::decision::plan::plan(&request);

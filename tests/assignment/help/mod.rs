@@ -13,6 +13,8 @@ use super::cases::{request, runs, settled, total};
 
 const NOW: Timestamp = Timestamp::constant(1_000_000, 0);
 const MINUTE: SignedDuration = SignedDuration::from_secs(60);
+/// Clusters need so long to react to bounds that moved.
+const REACTION: SignedDuration = SignedDuration::from_secs(15);
 const WINDOW: SignedDuration = SignedDuration::from_secs(300);
 
 const HALF: Load = Load { value: 50, target: 100 };

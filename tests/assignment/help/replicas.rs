@@ -5,7 +5,7 @@ use fhpa::decision::plan::{Assist, Cluster, ClusterState, Memory, Plan, Policy, 
 
 use fhpa::decision::hpa::behavior::Select;
 
-use super::{MINUTE, NOW, TWICE, WINDOW, assists, at_rest, of, room, rules, scales};
+use super::{MINUTE, NOW, REACTION, TWICE, WINDOW, assists, at_rest, of, room, rules, scales};
 use crate::assignment::cases::runs;
 
 /// Four replicas are missing in c1.
@@ -98,12 +98,15 @@ fn a_member_whose_workload_cannot_be_written_is_asked_by_the_min_of_its_hpa() {
     assert_eq!((assists(&first), scales(&first)), (helped([("c2", 4)]), vec![]));
     assert_eq!(asked(&first, "c2"), 6);
     // It runs them: its min stays until its HPA wants as many by itself.
-    let memories: Vec<Memory> = first.shares.iter().map(|share| share.memory).collect();
-    for (cluster, memory) in request.clusters.iter_mut().zip(&memories) {
-        cluster.memory = *memory;
+    let kept: Vec<_> = first.shares.iter().map(|share| (share.kept(), share.memory)).collect();
+    for (cluster, kept) in request.clusters.iter_mut().zip(kept) {
+        (cluster.target, cluster.memory) = kept;
     }
     let c2 = &mut request.clusters[1];
     (c2.current, c2.ready, c2.load) = (Some(6), 6, Some(Load { value: 40, target: 100 }));
+    let holding = plan(&request);
+    assert_eq!((asked(&holding, "c2"), holding.next), (6, Some(NOW + REACTION)), "headroom moved with it");
+    request.now = NOW + REACTION;
     let holding = plan(&request);
     assert_eq!((asked(&holding, "c2"), holding.next), (6, Some(NOW + MINUTE)));
     request.clusters[1].load = Some(Load { value: 95, target: 100 });

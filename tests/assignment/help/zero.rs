@@ -5,7 +5,7 @@ use fhpa::decision::plan::{Cluster, Policy, Reach, Request, Why, plan};
 
 use fhpa::decision::hpa::behavior::Select;
 
-use super::{MINUTE, NOW, TWICE, WINDOW, at_rest, rules, scales};
+use super::{MINUTE, NOW, REACTION, TWICE, WINDOW, at_rest, rules, scales};
 use crate::assignment::cases::{named, runs, targets, to_zero};
 
 /// Two replicas each and half to do; one is enough.
@@ -28,7 +28,9 @@ fn an_idle_cluster_goes_to_zero_after_the_window_and_only_one() {
     for (policy, victim) in [(Policy::Aggregated, "m2"), (Policy::StaticWeighted, "m3"), (Policy::Prioritized, "m1")] {
         let mut request = idle(policy);
         let first = plan(&request);
-        assert_eq!((first.idle, first.next), (Some(NOW), Some(NOW + WINDOW)), "{policy:?}");
+        // By priority, the idle tier hands over its headroom first, and the others react to that.
+        let next = NOW + if policy == Policy::Prioritized { REACTION } else { WINDOW };
+        assert_eq!((first.idle, first.next), (Some(NOW), Some(next)), "{policy:?}");
         assert_eq!(scales(&first), []);
         request.idle = first.idle;
         request.now += WINDOW;
