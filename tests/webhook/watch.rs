@@ -222,7 +222,7 @@ async fn a_forgotten_version_lists_again_and_serves_the_old_index_meanwhile() {
 async fn a_server_that_has_just_started_and_does_not_serve_all_kinds_yet_is_asked_again_soon() {
     let down = std::iter::repeat_n(refusal(503, "ServiceUnavailable"), 6);
     let lists = down.chain([refusal(404, "NotFound"), list(vec![fhpa("a", "web")])]).collect();
-    let begun = tokio::time::Instant::now();
+    let begun = fhpa::runtime::clock::steady();
     let watching = Watching::start(lists, vec![list(vec![])]);
     wait(|| watching.missing().is_empty()).await;
     // Pauses of 200 ms to 6.4 s while it is down, and then one of two seconds.

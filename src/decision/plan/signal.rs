@@ -12,7 +12,7 @@ use super::{Cause, Cluster, ClusterState, Memory, Request, Stuck};
 /// headroom alone removes pending pods.
 pub(super) fn look(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Option<Timestamp> {
     let known = |assignee: &&mut Assignee<'_, '_>| {
-        assignee.answers() && !is_unknown(assignee.participant.cluster, assignee.target.memory)
+        assignee.answers() && !is_unknown(assignee.participant.cluster, &assignee.target.memory)
     };
     for assignee in assignees.iter_mut().filter(known) {
         let memory = &mut assignee.target.memory;
@@ -35,7 +35,7 @@ pub(super) fn counts(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> bool
 
 /// Whether it cannot scale, by what is seen of it now.
 pub(super) fn is_stuck(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
-    if cluster.state != ClusterState::Serving || is_unknown(cluster, cluster.memory) {
+    if cluster.state != ClusterState::Serving || is_unknown(cluster, &cluster.memory) {
         return cluster.memory.stuck.is_some();
     }
     cause(request, cluster).is_some()
@@ -43,7 +43,7 @@ pub(super) fn is_stuck(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
 
 /// Whether it was at its max, and its HPA has not confirmed the bounds that were written since. What it says next
 /// counts: otherwise help would be asked for again with every write.
-fn is_unknown(cluster: &Cluster<'_>, memory: Memory) -> bool {
+fn is_unknown(cluster: &Cluster<'_>, memory: &Memory) -> bool {
     let unconfirmed = cluster.hpa.is_some_and(|hpa| !hpa.confirmed);
     let at_max = memory.stuck.is_some_and(|stuck| stuck.cause == Cause::AtMax);
     unconfirmed && at_max && cluster.pending == 0 && !cluster.overdue
