@@ -21,7 +21,7 @@ use crate::reconcile::federated_hpa::manifest;
 const REFLECTION: &str = include_str!("lua/reflect-hpa.lua");
 /// Script for the fields that a member keeps of a workload with the label.
 const RETENTION: &str = include_str!("lua/retain-replicas.lua");
-/// The field that [`RETENTION`] keeps, where Kubernetes' own kinds have their replicas.
+/// The field that the retention script keeps, where Kubernetes' own kinds have their replicas.
 pub const REPLICAS: &str = ".spec.replicas";
 
 /// Where [`RETENTION`] begins to depend on the label.

@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
-use crate::bed::within;
 use crate::rig::absent;
 use crate::rig::authority::{self, Authority};
 use crate::rig::program::{self, Program, free_ports, home};
@@ -117,7 +116,8 @@ impl ControlPlane {
             program.signal("KILL");
         }
         // Until a killed program has ended it holds its ports: the next one would end at once.
-        within(self.ports_are_free()).await;
+        let free = tokio::time::timeout(READY_WITHIN, self.ports_are_free()).await;
+        free.expect("programs that were killed end");
         let folder = |number: usize| if number == 1 { "etcd".to_owned() } else { format!("etcd-{number}") };
         let last = self.directory.join(folder(number)).join("data");
         let next = home(&self.directory, &folder(number + 1)).join("data");
