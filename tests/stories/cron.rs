@@ -51,10 +51,10 @@ async fn a_quiet_hour_costs_no_request_but_those_of_the_lease() {
     stage.pass(3600).await;
     let others =
         stage.server.faults().recorded().into_iter().filter(|seen| seen.resource != "leases" && seen.verb != "watch");
-    // A kind that is not served is looked for every ten minutes.
+    // A kind that is not served is looked for five times, as the server may have just started, then every ten minutes.
     let (absent, others): (Vec<_>, Vec<_>) = others.partition(|seen| seen.resource == "scaledobjects");
     assert_eq!(others, []);
-    assert!(absent.len() <= 7, "{absent:?}");
+    assert!(absent.len() <= 11, "{absent:?}");
     one.stop().await;
 }
 

@@ -61,12 +61,13 @@ pub(super) async fn watch_by<K>(
 ) where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
+    let mut absent = false;
     loop {
         let term = listing.begin().await;
         notify_all(&mut intakes, |intake| intake.forget());
         let list = Listed { listing, term, condition: &listed };
         tokio::select! {
-            () = watch(client, kind, scope.clone(), &mut intakes, list, metrics) => {}
+            ended = watch(client, kind, scope.clone(), &mut intakes, list, absent, metrics) => absent = ended,
             () = listing.over(term) => info!(kind, "all objects are listed again: their definition is fhpa's again"),
         }
     }
@@ -80,15 +81,18 @@ struct Listed<'a> {
     condition: &'a Condition,
 }
 
-/// Watches one kind; returns when the kind must be listed again.
+/// Watches one kind; returns when the kind must be listed again, and whether it is not served. `absent`: it was not
+/// served before.
 async fn watch<K>(
     client: &Client,
     kind: &'static str,
     scope: Scope,
     intakes: &mut Intakes<K>,
     listed: Listed<'_>,
+    absent: bool,
     metrics: &Metrics,
-) where
+) -> bool
+where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
     let resource = ApiResource::erase::<K>(&());
@@ -96,16 +100,17 @@ async fn watch<K>(
     let events = watcher(scope.objects(&for_one_watch(client), &resource), scope.config);
     pin_mut!(events);
     let (known, retries) = (Known::default(), Retries::new(kind));
-    let mut receiver = Receiver { kind, intakes, listed, lists: false, known, retries, metrics };
+    let mut receiver = Receiver { kind, intakes, listed, lists: false, absent, known, retries, metrics };
     loop {
         tokio::select! {
             event = events.next() => match event {
-                None => return,
+                None => return false,
                 Some(Ok(event)) => receiver.receive(event),
                 Some(Err(error)) if receiver.is_absent(&error) => {
                     metrics.known(kind, 0);
                     // A watch would go on from its last version, without the objects that are no longer known.
-                    return sleep(ABSENT).await;
+                    sleep(ABSENT).await;
+                    return true;
                 }
                 Some(Err(error)) => sleep(receiver.failed(&error)).await,
             },
@@ -122,6 +127,8 @@ struct Receiver<'a, K> {
     listed: Listed<'a>,
     /// Whether a list has begun and not ended.
     lists: bool,
+    /// Whether the kind was not served when it was last looked for: one refusal says that it still is not.
+    absent: bool,
     known: Known,
     retries: Retries,
     metrics: &'a Metrics,
@@ -147,7 +154,7 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
                 }
             }
             watcher::Event::InitDone => {
-                self.lists = false;
+                (self.lists, self.absent) = (false, false);
                 notify_all(self.intakes, |intake| intake.end());
                 self.listed.listing.listed(self.listed.term);
                 self.listed.condition.met();
@@ -185,7 +192,8 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
 
     /// Whether the kind need not be served, and is not: its objects are no longer known.
     fn is_absent(&mut self, error: &watcher::Error) -> bool {
-        let absent = self.kind == OPTIONAL && is_missing(error) && self.retries.refusals() >= REFUSALS;
+        let enough = self.absent || self.retries.refusals() >= REFUSALS;
+        let absent = self.kind == OPTIONAL && is_missing(error) && enough;
         if absent {
             notify_all(self.intakes, |intake| intake.begin());
             notify_all(self.intakes, |intake| intake.end());
