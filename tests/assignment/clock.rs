@@ -13,7 +13,7 @@ use crate::random::Random;
 const LONGEST: i64 = 7_200;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn who_writes_nothing_now_writes_nothing_until_the_time_that_the_plan_names(
