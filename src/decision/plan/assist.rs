@@ -62,7 +62,7 @@ fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: R
 
 /// Drops assists that were reached or have expired: the HPA has decided since then, and a second writer would conflict.
 /// Where the min of the HPA asks for the replicas, it stays until the HPA wants as many by itself, at most for the
-/// window of scaling down.
+/// window of scaling down. What is still requested is cut to what the policies of the user allow now.
 pub(super) fn forget(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
     for assignee in assignees {
         let max = assignee.participant.cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;

@@ -71,17 +71,15 @@ pub(super) fn warn_of_contradiction(
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
-    let now = (hpa.min_replicas.unwrap_or(MIN_REPLICAS), hpa.max_replicas);
-    match contradiction(rule.target_min_replicas, rule.target_max_replicas, now) {
-        Some(Contradiction::AboveMax(_)) => {
-            let text = format!("above maxReplicas {} of the FederatedHPA: set targetMaxReplicas too", now.1);
-            findings.warn(CONTRADICTION, &path.field("targetMinReplicas"), text);
-        }
-        Some(Contradiction::BelowMin(_)) => {
-            let text = format!("below minReplicas {} of the FederatedHPA: set targetMinReplicas too", now.0);
-            findings.warn(CONTRADICTION, &path.field("targetMaxReplicas"), text);
-        }
-        None => {}
+    let values = (rule.target_min_replicas, rule.target_max_replicas);
+    let (min_now, max_now) = (hpa.min_replicas.unwrap_or(MIN_REPLICAS), hpa.max_replicas);
+    if above_max(values, max_now).is_some() {
+        let text = format!("above maxReplicas {max_now} of the FederatedHPA: set targetMaxReplicas too");
+        findings.warn(CONTRADICTION, &path.field("targetMinReplicas"), text);
+    }
+    if below_min(values, min_now).is_some() {
+        let text = format!("below minReplicas {min_now} of the FederatedHPA: set targetMinReplicas too");
+        findings.warn(CONTRADICTION, &path.field("targetMaxReplicas"), text);
     }
 }
 
@@ -89,52 +87,39 @@ pub(super) fn warn_of_contradiction(
 /// bound.
 pub(super) fn warn_of_rules(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>, findings: &mut Findings) {
     let Some(spec) = &hpa.spec else { return };
-    let Some(max) = spec.max_replicas.filter(|_| !hpa.metadata.name.is_empty()) else { return };
-    let now = (spec.min_replicas.unwrap_or(MIN_REPLICAS), max);
+    let Some(max_now) = spec.max_replicas.filter(|_| !hpa.metadata.name.is_empty()) else { return };
+    let min_now = spec.min_replicas.unwrap_or(MIN_REPLICAS);
     let target = Target {
         namespace: hpa.metadata.namespace.to_string(),
         group: GROUP.to_owned(),
         kind: "FederatedHPA".to_owned(),
         name: hpa.metadata.name.to_string(),
     };
-    let spec = Path::Root("spec");
+    let path = Path::Root("spec");
     for cron in around.related_objects.cron_federated_hpas_on(&target).iter().filter(|cron| !cron.deleting) {
-        let rules = cron.rules.iter().filter(|rule| !rule.suspended);
-        let found = rules.filter_map(|KnownRule { values: [_, min, max], .. }| contradiction(*min, *max, now));
-        let found: Vec<Contradiction> = found.collect();
-        let above =
-            found.iter().filter_map(|one| if let Contradiction::AboveMax(min) = one { Some(min) } else { None });
-        if let Some(min) = above.max() {
+        let rules = || cron.rules.iter().filter(|rule| !rule.suspended);
+        let values = || rules().map(|KnownRule { values: [_, min, max], .. }| (*min, *max));
+        if let Some(min) = values().filter_map(|values| above_max(values, max_now)).max() {
             let text =
                 format!("below targetMinReplicas {min} of CronFederatedHPA {:?}: that run would fail", cron.name);
-            findings.warn(CONTRADICTION, &spec.field("maxReplicas"), text);
+            findings.warn(CONTRADICTION, &path.field("maxReplicas"), text);
         }
-        let below =
-            found.iter().filter_map(|one| if let Contradiction::BelowMin(max) = one { Some(max) } else { None });
-        if let Some(max) = below.min() {
+        if let Some(max) = values().filter_map(|values| below_min(values, min_now)).min() {
             let text =
                 format!("above targetMaxReplicas {max} of CronFederatedHPA {:?}: that run would fail", cron.name);
-            findings.warn(CONTRADICTION, &spec.field("minReplicas"), text);
+            findings.warn(CONTRADICTION, &path.field("minReplicas"), text);
         }
     }
 }
 
-/// A bound that a run sets, and that contradicts the other one of the FederatedHPA.
-#[derive(Clone, Copy)]
-enum Contradiction {
-    /// This min is above the max.
-    AboveMax(i32),
-    /// This max is below the min.
-    BelowMin(i32),
+/// The min of a rule that sets no max, where it is above the current max.
+fn above_max((min, max): (Option<i32>, Option<i32>), max_now: i32) -> Option<i32> {
+    min.filter(|min| max.is_none() && *min > max_now)
 }
 
-/// The contradiction of a rule that sets one bound with the current min and max.
-fn contradiction(min: Option<i32>, max: Option<i32>, (min_now, max_now): (i32, i32)) -> Option<Contradiction> {
-    match (min, max) {
-        (Some(min), None) if min > max_now => Some(Contradiction::AboveMax(min)),
-        (None, Some(max)) if max < min_now => Some(Contradiction::BelowMin(max)),
-        _ => None,
-    }
+/// The max of a rule that sets no min, where it is below the current min.
+fn below_min((min, max): (Option<i32>, Option<i32>), min_now: i32) -> Option<i32> {
+    max.filter(|max| min.is_none() && *max < min_now)
 }
 
 /// Truncates a kind for a warning.

@@ -61,6 +61,7 @@ pub(super) async fn watch_by<K>(
 ) where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
+    let client = &for_one_watch(client);
     let mut absent = false;
     loop {
         let term = listing.begin().await;
@@ -97,7 +98,7 @@ where
 {
     let resource = ApiResource::erase::<K>(&());
     // Untyped, so that one object that cannot be decoded does not hide all others.
-    let events = watcher(scope.objects(&for_one_watch(client), &resource), scope.config);
+    let events = watcher(scope.objects(client, &resource), scope.config);
     pin_mut!(events);
     let (known, retries) = (Known::default(), Retries::new(kind));
     let mut receiver = Receiver { kind, intakes, listed, lists: false, absent, known, retries, metrics };

@@ -22,6 +22,15 @@ fn lower_max(stream: &mut Stream, max: i64) {
     });
 }
 
+/// One member has its half of the budget; that of the other is on its way.
+fn under_way() -> Stream {
+    let mut stream = Stream::new();
+    stream.put("", work("member1", 1, 15));
+    stream.put("member1", member_hpa(1, 15));
+    stream.put("", work("member2", 1, 15));
+    stream
+}
+
 #[test]
 fn a_raise_that_does_not_fit_breaks_the_budget_in_the_work_and_in_the_member() {
     let mut stream = Stream::new();
@@ -81,10 +90,7 @@ fn what_was_duplicated_a_moment_ago_may_still_arrive() {
 #[test]
 fn a_max_that_the_user_lowers_is_not_exceeded_by_a_raise() {
     let late = |seconds: i64| {
-        let mut stream = Stream::new();
-        stream.put("", work("member1", 1, 15));
-        stream.put("member1", member_hpa(1, 15));
-        stream.put("", work("member2", 1, 15));
+        let mut stream = under_way();
         lower_max(&mut stream, 20);
         stream.put("", work("member1", 1, 6));
         stream.put("member1", member_hpa(1, 6));
@@ -101,10 +107,7 @@ fn a_max_that_the_user_lowers_is_not_exceeded_by_a_raise() {
 #[test]
 fn what_was_written_before_a_suspension_may_arrive_whatever_max_is_then() {
     let late = |suspended: bool| {
-        let mut stream = Stream::new();
-        stream.put("", work("member1", 1, 15));
-        stream.put("member1", member_hpa(1, 15));
-        stream.put("", work("member2", 1, 15));
+        let mut stream = under_way();
         stream.edit("", "FederatedHPA", |hpa| {
             hpa["spec"]["suspend"] = json!(suspended);
             hpa["status"] = json!({});
