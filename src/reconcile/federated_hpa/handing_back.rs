@@ -1,20 +1,41 @@
-//! Hands a workload back to Karmada and shows the progress. Talks to the API server.
+//! Hands a workload back to Karmada and shows the progress (docs/design.md#on-the-wire). Talks to the API server.
 
 use jiff::SignedDuration;
 use tracing::debug;
 
 use super::cache::View;
-use super::cache::entry::FederatedHpaEntry;
-use super::progress::{LOOK_AGAIN, Progress};
+use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::observe::{PlacementSpec, observe};
+use super::progress::{LOOK_AGAIN, Progress, bound};
 use super::status;
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::failure::WriteError;
 use crate::decision::backoff::ErrorClass;
+use crate::decision::plan::{Cluster, ClusterState};
 use crate::runtime::leader::Leader;
 
 impl FederatedHpaWorker {
+    /// What to plan for before the workload of an object that became Centralized is handed back: clusters that leave are
+    /// replaced first. A change of mode moves no pod, and karmada-scheduler removes at once what runs in a cluster that
+    /// is no candidate. The plan ends each wait after `--replacement-timeout`; where its writes are refused, this does.
+    pub(super) fn replaces_first<'v>(&self, view: &'v View) -> Option<(&'v Binding, PlacementSpec<'v>)> {
+        let entry = &view.federated_hpa;
+        if !self.centralizes(entry) || entry.taken_over_target() != entry.target {
+            return None;
+        }
+        let binding = bound(view)?;
+        let placement_spec = PlacementSpec::of(view, binding).ok()?;
+        let none = placement_spec.clone().admitting(Vec::new());
+        let request = observe(view, binding, &none, &self.live, (self.clock)()).request;
+        let leaves = |cluster: &Cluster<'_>| matches!(cluster.state, ClusterState::Leaving { .. });
+        let runs = |cluster: &Cluster<'_>| leaves(cluster) && cluster.may_run() > 0;
+        let waits =
+            request.clusters.iter().any(runs) && self.takeover.releases.waits(&entry.key(), request.replacement);
+        waits.then_some((binding, placement_spec))
+    }
+
     /// Hands the workload back, one step each pass.
     pub(super) async fn release(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         let entry = &view.federated_hpa;

@@ -164,7 +164,10 @@ impl FederatedHpaWorker {
             return self.suspend(leader, view).await;
         }
         if !self.serves(entry) && entry.held() {
-            return self.release(leader, view).await;
+            return match self.replaces_first(view) {
+                Some((binding, placement_spec)) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
+                None => self.release(leader, view).await,
+            };
         }
         if !self.serves(entry) && !self.centralizes(entry) {
             self.forget(&entry.key());
@@ -174,6 +177,8 @@ impl FederatedHpaWorker {
         if entry.held() && entry.taken_over_target() != entry.target {
             return self.release(leader, view).await;
         }
+        // A release that began and does not happen: the next one may wait as long.
+        self.takeover.releases.forget(&entry.key());
         // A FederatedHPA that hands the workload back does so first.
         let acts = |rival: &FederatedHpaEntry| !rival.deleting() || rival.held();
         if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(entry)) {

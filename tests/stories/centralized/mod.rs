@@ -36,7 +36,7 @@ impl Stage {
     }
 
     /// Requested replicas of the user's Deployment.
-    async fn scale(&self) -> i32 {
+    pub async fn scale(&self) -> i32 {
         int(&self.get("Deployment", "web").await, "/spec/replicas").unwrap_or_default().try_into().unwrap()
     }
 
@@ -51,7 +51,7 @@ impl Stage {
         panic!("{} replicas after {most} s: {:?}", self.scale().await, self.messages().await);
     }
 
-    async fn condition(&self, type_: &str) -> (String, String) {
+    pub async fn condition(&self, type_: &str) -> (String, String) {
         let hpa = self.get("FederatedHPA", "web").await;
         let found = items(&hpa, "/status/conditions").iter().find(|one| text(one, "/type") == type_);
         let found = found.unwrap_or_else(|| panic!("no {type_}: {hpa}"));

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::int;
+use fhpa::playground::member::Timing;
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
+use jiff::SignedDuration;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
@@ -108,6 +110,50 @@ async fn a_leader_that_is_killed_while_a_cluster_leaves_is_followed() {
     assert_eq!(least(&stage, &ALL, 120).await, 15, "{:?}", stage.messages().await);
     assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
     two.stop().await;
+}
+
+/// The object of [`uneven`] becomes Centralized.
+async fn becomes_centralized(stage: &Stage) {
+    let spec = json!({"mode": "Centralized", "federatedHPAAssignment": null});
+    stage.patch("FederatedHPA", "web", json!({"spec": spec})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_becomes_centralized_while_a_cluster_leaves_replaces_it_first() {
+    let member = Timing { ready_delay: SignedDuration::from_secs(5), ..Timing::default() };
+    let stage = Stage::with(Plan { member, ..roomy() }).await;
+    let one = runs_unevenly(&stage, 30, json!({})).await;
+    without_the_first(&stage).await;
+    becomes_centralized(&stage).await;
+    stage.pass(1).await;
+    let said = stage.messages().await[0].clone();
+    assert!(
+        said.starts_with("Centralized mode begins once others run the replicas of clusters that leave: "),
+        "{said}"
+    );
+    assert_eq!(stage.conditions().await[0], "Assigned=False HandingBack");
+    assert_eq!(least(&stage, &ALL, 120).await, 15, "{:?}", stage.messages().await);
+    assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    assert_eq!(stage.condition("Ready").await.0, "True TargetReady");
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert_eq!((hpa["metadata"].get("finalizers"), stage.scale().await), (None, 15));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_becomes_centralized_waits_no_longer_than_a_replacement_may_take() {
+    let (stage, one) = uneven(15, json!({})).await;
+    stage.fleet.fail("member2", true).unwrap();
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(30).await;
+    without_the_first(&stage).await;
+    stage.pass(1).await;
+    becomes_centralized(&stage).await;
+    assert_eq!(least(&stage, &["member1"], 500).await, 10, "{:?}", stage.messages().await);
+    stage.pass(400).await;
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert_eq!(hpa["metadata"].get("finalizers"), None, "{:?}", stage.messages().await);
+    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

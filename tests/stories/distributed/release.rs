@@ -13,6 +13,7 @@ use fhpa::playground::objects::{Kind, Objects};
 use fhpa::run::withdrawal::{HandedBack, LeaseHold};
 use fhpa::runtime::clock;
 use fhpa::runtime::lease_activity::LeaseLocation;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{Stage, kind, plan, weights};
@@ -66,7 +67,7 @@ async fn a_deleted_object_hands_its_workload_back_and_moves_no_pod() {
 
 #[tokio::test(start_paused = true)]
 async fn pods_of_a_rollout_are_not_handed_back_as_replicas() {
-    let ready_delay = jiff::SignedDuration::from_secs(60);
+    let ready_delay = SignedDuration::from_secs(60);
     let member = Timing { ready_delay, ..Timing::default() };
     let stage = Stage::with(Plan { member, ..plan(2) }).await;
     stage.web(8, weights(&[1, 1])).await;
@@ -101,6 +102,25 @@ async fn an_object_that_becomes_centralized_hands_its_workload_back() {
     assert_eq!(pods(&stage).await, before);
     let hpa = stage.get("FederatedHPA", "web").await;
     assert!(items(&hpa, "/metadata/finalizers").is_empty());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_that_is_changed_back_and_again_leaves_as_much_time_to_the_second_release() {
+    let (stage, one) = moved().await;
+    let before = pods(&stage).await;
+    stage.fleet.lag(SignedDuration::from_secs(20));
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+    stage.pass(5).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Distributed"}})).await;
+    stage.pass(240).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+    stage.pass(15).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], true, "its HPAs are still there");
+    stage.pass(120).await;
+    handed_back(&stage).await;
+    assert_eq!(pods(&stage).await, before);
     one.stop().await;
 }
 

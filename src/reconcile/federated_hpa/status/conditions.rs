@@ -10,6 +10,7 @@ use crate::api::hpa_status::Condition;
 use crate::controller::condition::ConditionParts;
 use crate::controller::failure::Failure;
 use crate::decision::backoff::ErrorClass;
+use crate::decision::defaults::Mode;
 use crate::decision::few::{Few, FewParts};
 use crate::decision::health::{
     AMBIGUOUS, DISABLED, HEADROOM_IN_USE, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts,
@@ -51,9 +52,20 @@ pub const CONFLICT: &str = "ConflictingFederatedHPA";
 /// An autoscaler that is not fhpa's scales the workload.
 const CONFLICTING_SCALER: &str = "ConflictingScaler";
 
-/// Whether every cluster has its target bounds. `failure` is why the last write failed.
+/// Whether every cluster has its target bounds. `failure` is why the last write failed. For an object that became
+/// Centralized: what its workload waits for until it is handed back.
 #[must_use]
 pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Option<&Failure>) -> ConditionParts {
+    let parts = bounded(view, observed, plan, failure);
+    if view.federated_hpa.mode() != Some(Mode::Centralized) {
+        return parts;
+    }
+    let (_, _, message) = parts;
+    let message = format!("Centralized mode begins once others run the replicas of clusters that leave: {message}");
+    ("False", HANDING_BACK, message)
+}
+
+fn bounded(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Option<&Failure>) -> ConditionParts {
     for note in &plan.notes {
         if matches!(note, Note::NoCandidates | Note::AllAway { .. }) {
             let unmet = observed.unmet.iter().map(|unmet| format!("; {unmet}"));

@@ -12,7 +12,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::apply::{Applier, ApplyContext};
-use super::releases::ReleaseProgress;
+use super::releases::{PATIENCE, ReleaseProgress};
 use super::takeover::{Takeover, labelled, target};
 use super::writer::{Meta, Scalable};
 use crate::api::ResourceBinding;
@@ -34,8 +34,6 @@ use crate::reconcile::scale_target::{ResourcePath, TargetRef};
 use crate::runtime::clock::steady;
 use crate::runtime::leader::Leader;
 
-/// Longest wait, counted by this process: for clusters to lose their HPAs, and for Karmada to follow the template.
-const PATIENCE: Duration = Duration::from_mins(3);
 /// Longest wait for the replicas of a kind that Karmada may not count.
 const UNCOUNTED: Duration = Duration::from_secs(15);
 /// A pending condition is checked again after this time.

@@ -1,16 +1,24 @@
 //! Releases in progress. No I/O.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
+use jiff::SignedDuration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::controller::key::Key;
 use crate::decision::split::Replicas;
+use crate::runtime::clock::steady;
+
+/// Longest wait, counted by this process: for clusters to lose their HPAs, and for Karmada to follow the template.
+pub(super) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// State of a release in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReleaseProgress {
+    /// Since when clusters that leave are replaced first.
+    replacing: Option<Instant>,
     /// Start time.
     pub(super) since: Option<Instant>,
     /// Replicas requested in members after their HPAs are gone.
@@ -26,6 +34,15 @@ pub(super) struct ReleaseProgress {
 pub struct Releases(pub(super) Mutex<HashMap<Key, ReleaseProgress>>);
 
 impl Releases {
+    /// Whether a release may still wait until clusters that leave are replaced, which takes at most `limit` by the plan;
+    /// `None`: without limit.
+    pub(in crate::reconcile::federated_hpa) fn waits(&self, key: &Key, limit: Option<SignedDuration>) -> bool {
+        let mut releases = self.0.lock();
+        let since = *releases.entry(key.clone()).or_default().replacing.get_or_insert_with(steady);
+        let Some(limit) = limit.and_then(|limit| Duration::try_from(limit).ok()) else { return true };
+        steady().saturating_duration_since(since) < limit.saturating_add(PATIENCE)
+    }
+
     /// Forgets a release that has ended, or does not happen.
     pub fn forget(&self, key: &Key) {
         self.0.lock().remove(key);
