@@ -4,7 +4,10 @@
 use fhpa::api::FederatedHPA;
 use fhpa::api::federated_hpa::{ClusterCounts, ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use fhpa::api::hpa_status::HorizontalPodAutoscalerStatus;
+use fhpa::controller::failure::{Asked, Failure};
+use fhpa::controller::key::Key;
 use fhpa::decision::showing::MOST;
+use fhpa::reconcile::federated_hpa::status::shown::TooLarge;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Api;
@@ -160,10 +163,21 @@ async fn a_real_api_server_stores_the_statuses_of_large_fleets_and_says_when_one
         hpas.delete(&name, &kube::api::DeleteParams::default()).await.unwrap();
     }
     hpas.patch("huge", &apply("user"), &Patch::Apply(&object("huge"))).await.unwrap();
-    let body = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
-        "metadata": {"name": "huge"}, "status": status(5_000, full)});
-    let refused = hpas.patch_status("huge", &apply("fhpa-status"), &Patch::Apply(&body)).await.unwrap_err();
-    let asked = fhpa::controller::failure::Asked { verb: "patch", group: "", resource: "", object: &"it" };
-    assert_eq!(fhpa::controller::failure::Failure::of(&refused, asked).reason, "TooLarge", "{refused}");
+    let (too_large, key) = (TooLarge::default(), Key::new("default", "huge"));
+    let mut status = status(5_000, full);
+    let mut refusals = 0;
+    loop {
+        let body = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+            "metadata": {"name": "huge"}, "status": status});
+        let Err(refused) = hpas.patch_status("huge", &apply("fhpa-status"), &Patch::Apply(&body)).await else { break };
+        let asked = Asked { verb: "patch", group: "", resource: "", object: &"it" };
+        assert_eq!(Failure::of(&refused, asked).reason, "TooLarge", "{refused}");
+        refusals += 1;
+        too_large.refuse(&key, &status);
+        status = too_large.fit(&key, status);
+    }
+    assert!((2..8).contains(&refusals), "{refusals}");
+    let stored = hpas.get("huge").await.unwrap().status.unwrap();
+    assert_eq!(stored.cluster_hpa_desired.unwrap().len(), 5_000);
     hpas.delete("huge", &kube::api::DeleteParams::default()).await.unwrap();
 }

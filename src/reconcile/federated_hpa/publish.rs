@@ -1,11 +1,12 @@
 //! Publishes a status: writes it when it changed, updates metrics, and reports worse conditions as Events. Talks to the
 //! API server.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 
 use super::cache::entry::FederatedHpaEntry;
 use super::progress::Published;
-use super::status::shown::ledger;
 use super::status::{self, Planned};
 use super::worker::FederatedHpaWorker;
 use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPAStatus};
@@ -14,6 +15,9 @@ use crate::controller::key::Key;
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ObjectFigures;
+
+/// How often a status that is too large is made smaller, by a tenth of what was rejected, before it is given up.
+const REDUCTIONS: usize = 8;
 
 /// The numbers of an object, for metrics.
 fn figures<'a>(
@@ -123,22 +127,30 @@ impl FederatedHpaWorker {
         Ok(Published::Written)
     }
 
-    /// Writes the status; where it is too large for the store, without information that is only shown: stored state
-    /// must be written before the steps that depend on it.
+    /// Writes the status; where it is too large for the store, without information that is only shown, and then with a
+    /// smaller ledger: stored state must be written before the steps that depend on it.
     pub(crate) async fn put(
         &self,
         leader: &Leader,
         entry: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
     ) -> Result<(), WriteError> {
-        match status::write(&self.writer, leader, entry, status).await {
-            Err(WriteError::Failed(failure))
-                if failure.reason == reason::TOO_LARGE && status.aggregated_status.is_some() =>
-            {
-                self.too_large.refuse(&entry.key(), status);
-                status::write(&self.writer, leader, entry, &ledger(status)).await
+        let key = entry.key();
+        let mut written = status::write(&self.writer, leader, entry, status).await;
+        let mut tried = Cow::Borrowed(status);
+        for _ in 0..REDUCTIONS {
+            match &written {
+                Err(WriteError::Failed(failure)) if failure.reason == reason::TOO_LARGE => {}
+                _ => break,
             }
-            written => written,
+            self.too_large.refuse(&key, &tried);
+            let smaller = self.too_large.fit(&key, tried.clone().into_owned());
+            if smaller == *tried {
+                break;
+            }
+            written = status::write(&self.writer, leader, entry, &smaller).await;
+            tried = Cow::Owned(smaller);
         }
+        written
     }
 }
