@@ -33,6 +33,27 @@ pub async fn replaced_first(stand: &mut Stand) {
     stand.clear(name).await;
 }
 
+/// The object becomes Centralized while the cluster leaves: it is replaced first, then karmada-scheduler takes over.
+pub async fn replaced_before_a_switch_of_mode(stand: &mut Stand) {
+    let name = "switches";
+    fifteen(stand, name, 30).await;
+    stand.policy(name, "Deployment", &["member2", "member3"]).await;
+    let change = json!({"spec": {"mode": "Centralized"}});
+    stand.edit("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name, change).await;
+    stand
+        .later(Duration::from_secs(120), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0)
+        .await;
+    stand
+        .later(Duration::from_secs(120), "karmada-scheduler divides again", async |stand| {
+            stand.binding(name).await.is_some_and(|binding| binding["spec"]["suspension"]["scheduling"].is_null())
+        })
+        .await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(stand.observer.least(name), 15, "ready pods never fall");
+    assert!(stand.bounds("member2", name).await.is_none(), "no member keeps an HPA");
+    stand.clear(name).await;
+}
+
 /// `maxReplicas` is what runs: a quarter of it moves at a time.
 pub async fn rolls_without_headroom(stand: &mut Stand) {
     let name = "rolls";
