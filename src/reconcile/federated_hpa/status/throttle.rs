@@ -16,8 +16,9 @@ use crate::reconcile::federated_hpa::status;
 /// Shortest interval between writes of messages of the same condition.
 const WORDS: SignedDuration = SignedDuration::from_secs(2);
 
-/// How long a status that is only shown waits, once, for the bounds of other objects.
-const BEHIND: SignedDuration = SignedDuration::from_millis(500);
+/// How long a status that is only shown waits at most, once, for the bounds of other objects. The time of plans has whole
+/// seconds, and so must this: a wait that ends within a second would begin again until the next one.
+const BEHIND: SignedDuration = SignedDuration::from_secs(1);
 
 /// When statuses were last written, and which wait; lost with the process.
 #[derive(Debug, Default)]
@@ -95,13 +96,10 @@ mod tests {
     #[test]
     fn what_is_only_shown_waits_once_for_others() {
         let (pace, key) = (StatusThrottle::default(), Key::new("prod", "web"));
-        let at = |millisecond| Timestamp::from_millisecond(100_000 + millisecond).unwrap();
-        assert_eq!(
-            [0, 499, 500, 501].map(|now| pace.behind(&key, at(now))),
-            [Some(at(500)), Some(at(500)), None, None]
-        );
-        pace.wrote(&key, at(501));
-        assert_eq!(pace.behind(&key, at(600)), Some(at(1100)));
-        assert_eq!(pace.behind(&key, at(-5000)), None, "the clock was set back");
+        let at = |second| Timestamp::constant(second, 0);
+        assert_eq!([100, 100, 101].map(|now| pace.behind(&key, at(now))), [Some(at(101)), Some(at(101)), None]);
+        pace.wrote(&key, at(101));
+        assert_eq!(pace.behind(&key, at(102)), Some(at(103)));
+        assert_eq!(pace.behind(&key, at(90)), None, "the clock was set back");
     }
 }
