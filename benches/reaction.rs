@@ -13,6 +13,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     unreachable_pub
 )]
 
