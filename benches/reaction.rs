@@ -1,7 +1,9 @@
 //! How soon the controller answers a member HPA that is at its max and wants more: from the status that says so until
 //! the donor's lower bound, and until the receiver's higher bound, are written. The controller and the embedded API
 //! server run in this process in real time; a task plays Karmada and reports every write as applied. Beside it the
-//! floor: one write of such a bound by a client that decides nothing, in the same run.
+//! floor: the same writes by a client that decides nothing, in the same run and order: the status, the donor's bound, once
+//! that is reported the receiver's bound. Elapsed times depend on what else
+//! runs on the machine; the processor time of the whole process, and the requests of a reaction, do not.
 //!
 //! `FHPA_BENCH_OBJECTS` (300) FederatedHPAs over two clusters, first one after another, then all at once. Without
 //! `--bench`, as when tests run, all is small.
@@ -11,16 +13,22 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     unreachable_pub
 )]
 
-use std::collections::HashMap;
+#[allow(dead_code)]
+#[path = "../tests/rig/proc.rs"]
+mod proc;
+
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use embedded_apiserver::ApiServer;
-use fhpa::api::{self, Work};
+use fhpa::api::{self, FederatedHPA, Work};
+use fhpa::controller::managers;
 use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::karmada;
@@ -37,14 +45,17 @@ use jiff::SignedDuration;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
-use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
 const MEMBERS: [&str; 2] = ["member1", "member2"];
 /// Of each cluster at first.
 const MAX: i64 = 20;
 /// Of the receiver in the end: its load is half above its target.
 const RAISED: i64 = 30;
+/// After the last reaction: its statuses and Events follow.
+const REST: Duration = Duration::from_secs(3);
 /// Nothing takes longer in a run that is worth a figure.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -66,6 +77,9 @@ struct Sent {
     said: Said,
     max: i64,
     moved: Option<Instant>,
+    told: Arc<Notify>,
+    /// It is reported as applied.
+    confirmed: Arc<Notify>,
 }
 
 /// Karmada, as far as it is needed: every HPA that is sent is applied at once.
@@ -99,12 +113,15 @@ impl Karmada {
         let first = key.0.ends_with(MEMBERS[0]);
         let said = Said { replicas: if first { MAX } else { 1 }, percent: 50 };
         let mut all = self.sent.lock().unwrap();
-        let sent = all.entry(key.clone()).or_insert(Sent { token: String::new(), said, max, moved: None });
+        let new =
+            || Sent { token: String::new(), said, max, moved: None, told: Arc::default(), confirmed: Arc::default() };
+        let sent = all.entry(key.clone()).or_insert_with(new);
         if sent.token == token {
             return None;
         }
         if sent.max != max {
             sent.moved = Some(clock::monotonic());
+            sent.told.notify_one();
         }
         (sent.token, sent.max) = (token.to_owned(), max);
         Some(key)
@@ -126,6 +143,7 @@ impl Karmada {
             "manifestStatuses": [{"identifier": identifier, "status": status}]}});
         let works: Api<Work> = Api::namespaced(self.client.clone(), &key.0);
         works.patch_status(&key.1, &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
+        self.sent.lock().unwrap()[key].confirmed.notify_one();
     }
 
     /// The HPA of an object in the first cluster and in the second.
@@ -143,22 +161,19 @@ impl Karmada {
         for key in &keys {
             self.sent.lock().unwrap().get_mut(key).unwrap().moved = None;
         }
-        self.sent.lock().unwrap().get_mut(&keys[0]).unwrap().said.percent = 75;
+        let raised = {
+            let mut all = self.sent.lock().unwrap();
+            let receiver = all.get_mut(&keys[0]).unwrap();
+            receiver.said.percent = 75;
+            Arc::clone(&receiver.told)
+        };
         let begun = clock::monotonic();
         self.report(&keys[0]).await;
-        let moved = || {
-            let all = self.sent.lock().unwrap();
-            let [receiver, donor] = keys.each_ref().map(|key| all[key].moved);
-            assert!(receiver.is_none() || all[&keys[0]].max == RAISED, "raised to {}", all[&keys[0]].max);
-            Some([donor?.duration_since(begun), receiver?.duration_since(begun)])
-        };
-        loop {
-            if let Some(moved) = moved() {
-                return moved;
-            }
-            assert!(begun.elapsed() < PATIENCE, "nobody helped {}", name(object));
-            sleep(Duration::from_millis(1)).await;
-        }
+        timeout(PATIENCE, raised.notified()).await.unwrap_or_else(|_| panic!("nobody helped {}", name(object)));
+        let all = self.sent.lock().unwrap();
+        assert_eq!(all[&keys[0]].max, RAISED);
+        let [receiver, donor] = keys.each_ref().map(|key| all[key].moved.unwrap());
+        [donor, receiver].map(|moved| moved.duration_since(begun))
     }
 }
 
@@ -209,7 +224,7 @@ async fn create(server: &ApiServer, object: Value, status: Value) {
 async fn populate(server: &ApiServer, at: usize) {
     let name = name(at);
     let labels = json!({"app": name});
-    server
+    let made = server
         .create(&json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "prod"},
             "spec": {"replicas": MAX + 1, "selector": {"matchLabels": labels},
                 "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}}}))
@@ -223,7 +238,8 @@ async fn populate(server: &ApiServer, at: usize) {
         server,
         json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
             "metadata": {"name": format!("{name}-deployment"), "namespace": "prod"},
-            "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": name},
+            "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": name,
+                    "uid": made["metadata"]["uid"], "resourceVersion": made["metadata"]["resourceVersion"]},
                 "replicas": MAX + 1, "placement": {}, "replicaRequirements": {"resourceRequest": {"cpu": "100m"}},
                 "clusters": [{"name": MEMBERS[0], "replicas": MAX}, {"name": MEMBERS[1], "replicas": 1}]}}),
         json!({"aggregatedStatus": [runs(MEMBERS[0], MAX), runs(MEMBERS[1], 1)]}),
@@ -241,8 +257,8 @@ async fn populate(server: &ApiServer, at: usize) {
         .unwrap();
 }
 
-/// The controller, by a clock that can be set forward.
-fn controller(server: &ApiServer, ahead: &Arc<AtomicI64>) {
+/// The controller, by a clock that can be set forward; its tasks end when they are dropped.
+fn controller(server: &ApiServer, ahead: &Arc<AtomicI64>) -> JoinSet<()> {
     let metrics = Arc::new(Metrics::new());
     let client = bounded(server.client(), Bounds::default(), metrics.requests());
     let ahead = Arc::clone(ahead);
@@ -263,24 +279,26 @@ fn controller(server: &ApiServer, ahead: &Arc<AtomicI64>) {
     let mut readers = Readers::default();
     let idle = controller.read_by(&mut readers);
     let readiness = Readiness::default();
-    tokio::spawn(Watches::new(readers, &readiness).run(client, metrics));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Watches::new(readers, &readiness).run(client, metrics));
     let (told, leadership) = watch::channel(None);
     let candidate = Candidate { lease: "fhpa".into(), identity: "reaction".into(), timings: Timings::default() };
     let (end, ended) = watch::channel(false);
-    tokio::spawn(compete(Api::namespaced(server.client(), "karmada-system"), candidate, told, ended));
+    tasks.spawn(compete(Api::namespaced(server.client(), "karmada-system"), candidate, told, ended));
     let (stop, stopped) = watch::channel(false);
-    tokio::spawn(async move {
+    tasks.spawn(async move {
         idle.run(leadership, stopped).await;
         drop((stop, end));
     });
+    tasks
 }
 
 async fn settled(karmada: &Karmada, objects: usize) {
     let begun = clock::monotonic();
-    let hpas: Api<fhpa::api::FederatedHPA> = Api::namespaced(karmada.client.clone(), "prod");
+    let hpas: Api<FederatedHPA> = Api::namespaced(karmada.client.clone(), "prod");
     loop {
         let list = hpas.list(&Default::default()).await.unwrap();
-        let rests = |hpa: &fhpa::api::FederatedHPA| {
+        let rests = |hpa: &FederatedHPA| {
             let conditions = hpa.status.iter().flat_map(|status| status.conditions.iter().flatten());
             conditions.filter(|one| one.type_ == "Assigned" || one.type_ == "Ready").all(|one| one.status == "True")
                 && hpa.status.is_some()
@@ -304,17 +322,98 @@ fn row(what: &str, times: Vec<Duration>) {
     println!("{what:<58} {}", figures(times));
 }
 
-/// A bound written by a client that decides nothing, and seen as the others are.
-async fn floor(karmada: &Karmada, object: usize) -> Duration {
-    let [key, _] = karmada.keys(object);
-    let works: Api<Work> = Api::namespaced(karmada.client.clone(), &key.0);
-    let work = works.get(&key.1).await.unwrap();
-    let mut manifest = work.spec.workload.manifests[0].clone();
-    manifest["metadata"]["annotations"]["floor"] = json!("1");
-    let patch = json!({"spec": {"workload": {"manifests": [manifest]}}});
-    let begun = clock::monotonic();
-    works.patch(&key.1, &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
-    begun.elapsed()
+/// Processor time of this process, and its requests, since a moment.
+struct Spent {
+    cpu: Duration,
+    counts: BTreeMap<(String, String), u64>,
+}
+
+impl Spent {
+    fn so_far(server: &ApiServer) -> Self {
+        Self { cpu: proc::cpu("self"), counts: server.faults().counts() }
+    }
+
+    /// A line for each of `reactions`: its share of the time, and its requests.
+    fn show(&self, how: &str, server: &ApiServer, reactions: usize) {
+        let now = Self::so_far(server);
+        let each = (now.cpu - self.cpu).as_secs_f64() * 1e3 / reactions as f64;
+        let more = now.counts.iter().filter_map(|(what, count)| {
+            let more = count - self.counts.get(what).copied().unwrap_or_default();
+            let (verb, resource) = what;
+            (more > 0 && resource != "leases")
+                .then(|| format!("{verb} {resource} {:.2}", more as f64 / reactions as f64))
+        });
+        println!("{how}: processor time of all for each, ms {each:>24.2}   {}", more.collect::<Vec<_>>().join(", "));
+    }
+}
+
+/// What a client that decides nothing writes for a reaction.
+struct Bare {
+    karmada: Karmada,
+    keys: [(String, String); 2],
+    status: Value,
+    works: [Value; 2],
+    name: String,
+}
+
+impl Bare {
+    /// Reads what it needs for one of the reactions.
+    async fn new(karmada: &Karmada, object: usize) -> Self {
+        let (keys, name) = (karmada.keys(object), name(object));
+        let hpas: Api<FederatedHPA> = Api::namespaced(karmada.client.clone(), "prod");
+        let mut status = json!(hpas.get(&name).await.unwrap().status);
+        status["currentReplicas"] = json!(7);
+        let mut works = Vec::new();
+        for (key, max) in keys.iter().zip([MAX + 1, 2 * MAX - RAISED - 1]) {
+            let api: Api<Work> = Api::namespaced(karmada.client.clone(), &key.0);
+            let known = api.get(&key.1).await.unwrap();
+            let mut manifest = known.spec.workload.manifests[0].clone();
+            manifest["metadata"]["annotations"]["fhpa.karmada.io/write-id"] = json!("floor");
+            manifest["spec"]["maxReplicas"] = json!(max);
+            works.push(json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+                "metadata": {"name": key.1, "namespace": key.0, "annotations": known.metadata.annotations},
+                "spec": {"workload": {"manifests": [manifest]}}}));
+        }
+        Self { karmada: karmada.clone(), keys, status, works: works.try_into().unwrap(), name }
+    }
+
+    async fn write(&self, at: usize) {
+        let key = &self.keys[at];
+        let works: Api<Work> = Api::namespaced(self.karmada.client.clone(), &key.0);
+        let parameters = PatchParams::apply(managers::MEMBER_HPA).force();
+        works.patch(&key.1, &parameters, &Patch::Apply(&self.works[at])).await.unwrap();
+    }
+
+    /// How long until both bounds are seen, as for the controller.
+    async fn react(self) -> [Duration; 2] {
+        let [receiver, donor] = self.keys.each_ref().map(|key| {
+            let mut all = self.karmada.sent.lock().unwrap();
+            let sent = all.get_mut(key).unwrap();
+            (sent.moved, sent.told, sent.confirmed) = (None, Arc::default(), Arc::default());
+            (Arc::clone(&sent.told), Arc::clone(&sent.confirmed))
+        });
+        let begun = clock::monotonic();
+        self.karmada.report(&self.keys[0]).await;
+        let hpas: Api<FederatedHPA> = Api::namespaced(self.karmada.client.clone(), "prod");
+        let body =
+            json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "status": self.status});
+        let parameters = PatchParams::apply(managers::STATUS).force();
+        hpas.patch_status(&self.name, &parameters, &Patch::Apply(&body)).await.unwrap();
+        self.write(1).await;
+        donor.1.notified().await;
+        self.write(0).await;
+        receiver.0.notified().await;
+        let all = self.karmada.sent.lock().unwrap();
+        [1, 0].map(|at| all[&self.keys[at]].moved.unwrap().duration_since(begun))
+    }
+}
+
+async fn bare(karmada: &Karmada, objects: std::ops::Range<usize>) -> Vec<Bare> {
+    let mut all = Vec::new();
+    for object in objects {
+        all.push(Bare::new(karmada, object).await);
+    }
+    all
 }
 
 #[tokio::main]
@@ -326,26 +425,41 @@ async fn main() {
     let karmada = Karmada { client: server.client(), sent: Arc::default() };
     tokio::spawn(karmada.clone().run());
     let ahead = Arc::new(AtomicI64::new(0));
-    controller(&server, &ahead);
+    let mut running = controller(&server, &ahead);
     settled(&karmada, objects).await;
     // Right after a new assignment nobody is moved.
     ahead.store(60, Ordering::SeqCst);
     let half = objects / 2;
     println!("{objects} FederatedHPAs over {} clusters {:>40} {:>8} {:>8}", MEMBERS.len(), "p50 ms", "p99", "most");
     let mut alone = Vec::new();
+    let spent = Spent::so_far(&server);
     for object in 0..half {
         alone.push(karmada.signal(object).await);
     }
+    sleep(REST).await;
+    spent.show("one after another", &server, half);
+    let spent = Spent::so_far(&server);
     let all = futures::future::join_all((half..objects).map(|object| karmada.signal(object))).await;
-    for (how, times) in [("one after another", alone), ("all at once", all)] {
+    spent.show("all at once, until the last is raised", &server, objects - half);
+    sleep(REST).await;
+    spent.show("all at once, with what follows", &server, objects - half);
+    running.shutdown().await;
+    let mut bare_alone = Vec::new();
+    for one in bare(&karmada, 0..half).await {
+        bare_alone.push(one.react().await);
+    }
+    let bares = bare(&karmada, half..objects).await;
+    let spent = Spent::so_far(&server);
+    let bare_all = futures::future::join_all(bares.into_iter().map(Bare::react)).await;
+    spent.show("floor, all at once", &server, objects - half);
+    let measured = [
+        ("one after another", alone),
+        ("floor, one after another", bare_alone),
+        ("all at once", all),
+        ("floor, all at once", bare_all),
+    ];
+    for (how, times) in measured {
         row(&format!("{how}: donor's bound written after"), times.iter().map(|[donor, _]| *donor).collect());
         row(&format!("{how}: receiver's bound written after"), times.iter().map(|[_, receiver]| *receiver).collect());
     }
-    let mut alone = Vec::new();
-    for object in 0..half {
-        alone.push(floor(&karmada, object).await);
-    }
-    let all = futures::future::join_all((half..objects).map(|object| floor(&karmada, object))).await;
-    row("floor, one after another: a write of a bound alone", alone);
-    row("floor, all at once: a write of a bound alone", all);
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::reconcile::{Controller, Options};
 use fhpa::runtime::control_plane::{self, Bounds, Origin, POLL};
 use fhpa::runtime::leader::{Candidate, compete};
@@ -26,7 +27,7 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
     let metrics = Arc::new(Metrics::new());
     let origin = Origin::find(Some(kubeconfig), None, None).unwrap();
     let (client, reloader) = control_plane::connect(origin, Bounds::default(), metrics.requests()).await.unwrap();
-    let controller = Controller::new(Options {
+    let options = Options {
         client: client.clone(),
         zones: Arc::new(ZoneDatabase::bundled()),
         settings: Settings::default(),
@@ -38,7 +39,8 @@ pub async fn run(kubeconfig: PathBuf, ahead: i64, concurrency: usize) {
         failover: fhpa::reconcile::federated_hpa::observe::failover::Settings::default(),
         centralized: fhpa::reconcile::federated_hpa::centralized::Settings::default(),
         freeze: None,
-    });
+    };
+    let controller = Controller::with_capacity(options, Arc::new(Rooms::default()));
     let mut readers = Readers::default();
     let idle = controller.read_by(&mut readers);
     let (stop, stopped) = watch::channel(false);

@@ -18,6 +18,7 @@
 mod controller;
 mod floor;
 mod population;
+#[allow(dead_code)]
 mod process;
 mod recorder;
 

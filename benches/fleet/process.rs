@@ -63,6 +63,10 @@ impl Process {
         f64::from(proc::memory(self.pid(), proc::PEAK)) / 1024.0
     }
 
+    pub fn open_files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap().count()
+    }
+
     pub fn forget_peak(&self) {
         fs::write(format!("/proc/{}/clear_refs", self.pid()), "5").unwrap();
     }

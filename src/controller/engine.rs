@@ -23,6 +23,11 @@ use crate::runtime::metrics::{EngineMetrics, ReconcileResult};
 const NAP: Duration = Duration::from_secs(1);
 /// The wall clock jumped when it differs from elapsed time by more than this.
 const JUMP: SignedDuration = SignedDuration::from_secs(2);
+/// Objects that can wait are not held up longer by reconciles that take this long, such as of a target that does not
+/// answer.
+const BRISK: Duration = Duration::from_secs(1);
+/// Objects that can wait are first once they have waited for this long.
+const OVERDUE: Duration = Duration::from_secs(30);
 
 /// Result of a reconcile. `T` is its retry state.
 #[derive(Debug, Default)]
@@ -56,6 +61,11 @@ pub trait Worker: Send + Sync + 'static {
         key: &Key,
         retry_state: Self::RetryState,
     ) -> impl Future<Output = Result<Ended<Self::RetryState>, LeaseLost>> + Send;
+    /// Whether the object is reconciled again as soon as no other one is queued; that may be at once. `retry_state` is
+    /// what its reconcile left.
+    fn can_wait(&self, _retry_state: &Self::RetryState) -> bool {
+        false
+    }
     /// Reports the state of the queue.
     fn queue_stats(&self, queue_stats: QueueStats<'_>);
     /// Reports that a reconcile begins for an object that waited for this long.
@@ -71,6 +81,8 @@ pub struct QueueStats<'a> {
     pub delay_queue: &'a DelayQueue,
     /// Objects that wait to be reconciled.
     pub queued: usize,
+    /// Objects that wait until no other one does.
+    pub behind: usize,
     /// Reconciles in progress.
     pub reconciles: usize,
 }
@@ -80,9 +92,17 @@ impl QueueStats<'_> {
     pub fn show(self, gauges: &EngineMetrics) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         gauges.delay_queue_depth.set(number(self.delay_queue.len()));
-        gauges.workqueue_depth.set(number(self.queued));
+        gauges.workqueue_depth.set(number(self.queued.saturating_add(self.behind)));
         gauges.active_workers.set(number(self.reconciles));
     }
+}
+
+/// A reconcile in progress.
+struct Running {
+    key: Key,
+    since: Instant,
+    /// Whether it is one that could wait.
+    behind: bool,
 }
 
 /// The object of a reconcile, and its result.
@@ -99,9 +119,12 @@ pub struct Engine<W: Worker> {
     queue: VecDeque<(Key, Instant)>,
     /// Keys in `queue`.
     queued: BTreeSet<Key>,
+    /// Objects whose reconcile can wait until none is queued, and since when. One that was queued since is left out.
+    behind: VecDeque<(Key, Instant)>,
+    /// Keys in `behind`, without those that were left out.
+    waiting: BTreeSet<Key>,
     reconciles: JoinSet<Finished<W::RetryState>>,
-    /// Reconciles in progress, and since when.
-    running: HashMap<Id, (Key, Instant)>,
+    running: HashMap<Id, Running>,
     /// Keys that are being reconciled, and whether to enqueue them again afterwards.
     busy: HashMap<Key, bool>,
     retry_states: HashMap<Key, W::RetryState>,
@@ -125,6 +148,8 @@ impl<W: Worker> Engine<W> {
             delay_queue: DelayQueue::default(),
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
+            behind: VecDeque::new(),
+            waiting: BTreeSet::new(),
             reconciles: JoinSet::new(),
             running: HashMap::new(),
             busy: HashMap::new(),
@@ -133,8 +158,8 @@ impl<W: Worker> Engine<W> {
         }
     }
 
-    /// Reconciles while this process leads, until `stop` is true. Then no reconcile starts, and those in progress
-    /// finish; a caller that does not want to wait drops the future.
+    /// Reconciles while this process leads, until `stop` is true. Then no reconcile starts but of objects that could
+    /// wait, and those in progress finish; a caller that does not want to wait drops the future.
     pub async fn run(mut self, mut leadership: watch::Receiver<Option<Leader>>, mut stop: watch::Receiver<bool>) {
         let worker = Arc::clone(&self.worker);
         let mut leader = leadership.borrow_and_update().clone();
@@ -143,8 +168,7 @@ impl<W: Worker> Engine<W> {
             if let Some(leader) = &leader {
                 self.dispatch(leader);
             }
-            let Self { delay_queue, queue, reconciles, .. } = &self;
-            self.worker.queue_stats(QueueStats { delay_queue, queued: queue.len(), reconciles: reconciles.len() });
+            self.worker.queue_stats(self.queue_stats());
             let nap = self.nap(leader.is_some());
             tokio::select! {
                 biased;
@@ -168,7 +192,27 @@ impl<W: Worker> Engine<W> {
                 () = sleep_until(nap) => {}
             }
         }
-        while self.reconciles.join_next().await.is_some() {}
+        self.finish(leader.as_ref()).await;
+    }
+
+    /// Reconciles the objects that could wait, and returns when none is in progress.
+    async fn finish(&mut self, leader: Option<&Leader>) {
+        loop {
+            if let Some(leader) = leader {
+                while self.reconciles.len() < self.concurrency
+                    && let Some((key, since)) = self.next_behind()
+                {
+                    self.start(leader, key, since, true);
+                }
+            }
+            let Some(ended) = self.reconciles.join_next_with_id().await else { return };
+            self.ended(ended);
+        }
+    }
+
+    fn queue_stats(&self) -> QueueStats<'_> {
+        let Self { delay_queue, queue, waiting, reconciles, .. } = self;
+        QueueStats { delay_queue, queued: queue.len(), behind: waiting.len(), reconciles: reconciles.len() }
     }
 
     /// A term begins or ends: drops all state of the previous one.
@@ -177,6 +221,8 @@ impl<W: Worker> Engine<W> {
         self.delay_queue.clear();
         self.queue.clear();
         self.queued.clear();
+        self.behind.clear();
+        self.waiting.clear();
         self.running.clear();
         self.busy.clear();
         self.retry_states.clear();
@@ -198,6 +244,7 @@ impl<W: Worker> Engine<W> {
         if let Some(again) = self.busy.get_mut(&key) {
             *again = true;
         } else if self.queued.insert(key.clone()) {
+            self.waiting.remove(&key);
             self.queue.push_back((key, clock::steady()));
         }
     }
@@ -214,20 +261,46 @@ impl<W: Worker> Engine<W> {
             self.enqueue(key);
         }
         while self.reconciles.len() < self.concurrency
-            && let Some((key, since)) = self.queue.pop_front()
+            && let Some((key, since, behind)) = self.next()
         {
-            self.worker.dequeued(since.elapsed());
-            self.queued.remove(&key);
-            self.delay_queue.set(&key, None);
-            let retry_state = self.retry_states.remove(&key).unwrap_or_default();
-            let (worker, leader, of) = (Arc::clone(&self.worker), leader.clone(), key.clone());
-            let task = self.reconciles.spawn(async move {
-                let ended = worker.reconcile(&leader, &of, retry_state).await;
-                (of, ended)
-            });
-            self.running.insert(task.id(), (key.clone(), clock::steady()));
-            self.busy.insert(key, false);
+            self.start(leader, key, since, behind);
         }
+    }
+
+    /// The object to reconcile next, since when it waits, and whether it is one that could wait.
+    fn next(&mut self) -> Option<(Key, Instant, bool)> {
+        while self.behind.pop_front_if(|(key, _)| !self.waiting.contains(key)).is_some() {}
+        let overdue = self.behind.front().is_some_and(|(_, since)| since.elapsed() >= OVERDUE);
+        if !overdue && let Some((key, since)) = self.queue.pop_front() {
+            return Some((key, since, false));
+        }
+        if !overdue && self.running.values().any(|running| !running.behind && running.since.elapsed() < BRISK) {
+            return None;
+        }
+        self.next_behind().map(|(key, since)| (key, since, true))
+    }
+
+    fn next_behind(&mut self) -> Option<(Key, Instant)> {
+        while let Some((key, since)) = self.behind.pop_front() {
+            if self.waiting.remove(&key) {
+                return Some((key, since));
+            }
+        }
+        None
+    }
+
+    fn start(&mut self, leader: &Leader, key: Key, since: Instant, behind: bool) {
+        self.worker.dequeued(since.elapsed());
+        self.queued.remove(&key);
+        self.delay_queue.set(&key, None);
+        let retry_state = self.retry_states.remove(&key).unwrap_or_default();
+        let (worker, leader, of) = (Arc::clone(&self.worker), leader.clone(), key.clone());
+        let task = self.reconciles.spawn(async move {
+            let ended = worker.reconcile(&leader, &of, retry_state).await;
+            (of, ended)
+        });
+        self.running.insert(task.id(), Running { key: key.clone(), since: clock::steady(), behind });
+        self.busy.insert(key, false);
     }
 
     fn jumped(&self, now: Timestamp) -> bool {
@@ -239,7 +312,7 @@ impl<W: Worker> Engine<W> {
     fn ended(&mut self, ended: Result<(Id, Finished<W::RetryState>), JoinError>) {
         let (key, ended) = match ended {
             Ok((id, (key, ended))) => {
-                if let (Some((_, since)), Ok(ended)) = (self.running.remove(&id), &ended) {
+                if let (Some(Running { since, .. }), Ok(ended)) = (self.running.remove(&id), &ended) {
                     let failed = ended.retry.is_some();
                     let result = if failed { ReconcileResult::Error } else { ReconcileResult::Success };
                     self.worker.ended(result, since.elapsed());
@@ -247,7 +320,7 @@ impl<W: Worker> Engine<W> {
                 (key, ended)
             }
             Err(failed) => {
-                let Some((key, since)) = self.running.remove(&failed.id()) else { return };
+                let Some(Running { key, since, .. }) = self.running.remove(&failed.id()) else { return };
                 if failed.is_panic() {
                     error!(object = %key, "a reconcile panicked");
                     self.worker.ended(ReconcileResult::Panic, since.elapsed());
@@ -259,12 +332,16 @@ impl<W: Worker> Engine<W> {
         let again = self.busy.remove(&key).unwrap_or_default();
         // The lease reports the end of the term.
         let Ok(Ended { retry_state, wake, retry }) = ended else { return };
+        let can_wait = retry_state.as_ref().is_some_and(|retry_state| self.worker.can_wait(retry_state));
         if let Some(retry_state) = retry_state {
             self.retry_states.insert(key.clone(), retry_state);
         }
         if again {
             self.enqueue(key);
             return;
+        }
+        if can_wait && self.waiting.insert(key.clone()) {
+            self.behind.push_back((key.clone(), clock::steady()));
         }
         let retry = retry.and_then(|wait| (self.clock)().checked_add(wait).ok());
         self.delay_queue.set(&key, wake.into_iter().chain(retry).min());
@@ -273,7 +350,9 @@ impl<W: Worker> Engine<W> {
     /// Until when no timer is due.
     fn nap(&self, leads: bool) -> Instant {
         let longest = clock::steady() + NAP;
-        let Some(next) = self.delay_queue.next().filter(|_| leads) else { return clock::steady() + NAP * 60 };
+        let Some(next) = self.delay_queue.next().filter(|_| leads) else {
+            return if self.waiting.is_empty() { clock::steady() + NAP * 60 } else { longest };
+        };
         let left = Duration::try_from(next.duration_since((self.clock)())).unwrap_or_default();
         // Timers count in milliseconds; a nap that ends before its instant would be followed by another.
         longest.min(clock::steady() + left)

@@ -31,6 +31,9 @@ pub const WAITING: usize = 64 << 20;
 /// Most posts in flight.
 const IN_FLIGHT: usize = 8;
 
+/// Most posts in flight while many objects wait.
+const IN_FLIGHT_BUSY: usize = 1;
+
 /// Number of attempts before an event is dropped.
 const TRIES: u32 = 4;
 
@@ -134,6 +137,10 @@ pub trait Observer: Send + Sync {
     fn posted(&self);
     /// The event was dropped.
     fn dropped(&self, why: Dropped);
+    /// Whether many objects wait for writes that Events must not delay.
+    fn is_busy(&self) -> bool {
+        false
+    }
 }
 
 impl Observer for ControllerMetrics {
@@ -143,6 +150,10 @@ impl Observer for ControllerMetrics {
 
     fn dropped(&self, _: Dropped) {
         self.events_dropped.inc();
+    }
+
+    fn is_busy(&self) -> bool {
+        Self::is_busy(self)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use embedded_apiserver::faults::{Moment, Which};
 use kube::api::ListParams;
 use serde_json::json;
 
@@ -10,16 +11,36 @@ use super::cron::rule;
 
 const OBJECTS: usize = 100;
 
-#[tokio::test(start_paused = true)]
-async fn five_rules_of_each_of_many_objects_cost_two_writes_and_one_event() {
+fn names() -> Vec<String> {
+    (0..OBJECTS).map(|index| format!("shop-{index}")).collect()
+}
+
+/// Many objects with five rules each that are due at nine.
+async fn many() -> Stage {
     let stage = Stage::at("2026-11-20T08:58:00Z").await;
-    let names: Vec<String> = (0..OBJECTS).map(|index| format!("shop-{index}")).collect();
-    for name in &names {
-        stage.deployment(name, 99).await;
+    for name in names() {
+        stage.deployment(&name, 99).await;
         let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
         let rules: Vec<_> = (1..=5).map(|index| rule(&format!("rule-{index}"), "0 9 * * *", index)).collect();
-        stage.cron_on(name, target, rules.into()).await;
+        stage.cron_on(&name, target, rules.into()).await;
     }
+    stage
+}
+
+/// Objects whose runs of nine are recorded.
+async fn recorded(stage: &Stage) -> usize {
+    let all = stage.crons().list(&ListParams::default()).await.unwrap().items;
+    let last = |cron: &fhpa::api::CronFederatedHPA| cron.status.clone().unwrap_or_default().last_execution_time;
+    all.iter().filter(|cron| last(cron).is_some()).count()
+}
+
+fn target(name: &str) -> Which {
+    Which { verb: "patch".into(), resource: "deployments/scale".into(), name: name.into() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_rules_of_each_of_many_objects_cost_two_writes_and_one_event() {
+    let (stage, names) = (many().await, names());
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until("2026-11-20T08:59:59Z").await;
@@ -46,4 +67,56 @@ async fn five_rules_of_each_of_many_objects_cost_two_writes_and_one_event() {
     let counted = one.metrics.controller();
     assert_eq!((counted.events_posted.get(), counted.events_dropped.get()), (OBJECTS as u64, 0));
     one.stop().await;
+}
+
+/// A record that is lost is made again by the next leader; a target that waits is late.
+#[tokio::test(start_paused = true)]
+async fn the_targets_of_all_objects_are_written_before_any_record_and_the_events_come_last() {
+    let stage = many().await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.until("2026-11-20T08:59:59Z").await;
+    stage.server.faults().record();
+    stage.until("2026-11-20T09:00:30Z").await;
+    let seen = stage.server.faults().recorded();
+    let at = |resource: &str| {
+        let found = seen.iter().enumerate().filter(|(_, seen)| seen.verb != "get" && seen.resource == resource);
+        found.map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let (targets, records, events) = (at("deployments/scale"), at("cronfederatedhpas/status"), at("events"));
+    assert_eq!((targets.len(), records.len(), events.len()), (OBJECTS, OBJECTS, OBJECTS));
+    assert!(targets[OBJECTS - 1] < records[0], "{targets:?} {records:?}");
+    let early = events.iter().filter(|event| **event < records[OBJECTS - 1]).count();
+    assert!(early < OBJECTS / 2, "{early} Events before the last record");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_does_not_answer_holds_up_no_record_of_others() {
+    let stage = many().await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let held = stage.server.faults().hold(target("shop-7"), Moment::Arriving);
+    stage.until("2026-11-20T09:00:03Z").await;
+    assert_eq!(recorded(&stage).await, OBJECTS - 1);
+    drop(held);
+    stage.until("2026-11-20T09:01:00Z").await;
+    assert_eq!(recorded(&stage).await, OBJECTS);
+    one.stop().await;
+}
+
+/// The next leader would set the targets once more, over what users changed meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_stops_records_first_what_it_executed() {
+    let stage = many().await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let held = stage.server.faults().hold(target("shop-7"), Moment::Arriving);
+    stage.until("2026-11-20T09:00:00.5Z").await;
+    assert_eq!(recorded(&stage).await, 0, "records wait a moment for the last target");
+    let stopped = tokio::spawn(async move { one.stop().await });
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    drop(held);
+    stopped.await.unwrap();
+    assert_eq!(recorded(&stage).await, OBJECTS);
 }

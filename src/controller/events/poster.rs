@@ -11,7 +11,7 @@ use tracing::warn;
 
 use super::post::{End, Post};
 use super::series::{Series, Step, WINDOW};
-use super::{DRAIN, Dropped, IN_FLIGHT, Observer, Queued, Record};
+use super::{DRAIN, Dropped, IN_FLIGHT, IN_FLIGHT_BUSY, Observer, Queued, Record};
 use crate::runtime::clock::steady;
 
 /// Posts queued events.
@@ -38,7 +38,8 @@ impl Poster {
         let Self { mut records, post, mut lately } = self;
         let mut posts = FuturesUnordered::new();
         loop {
-            let (room, due) = (posts.len() < IN_FLIGHT, lately.series.next());
+            let most = if post.observer.is_busy() { IN_FLIGHT_BUSY } else { IN_FLIGHT };
+            let (room, due) = (posts.len() < most, lately.series.next());
             let next = tokio::select! {
                 Some(end) = posts.next() => lately.ended(end, &*post.observer),
                 queued = records.recv(), if room => match queued {

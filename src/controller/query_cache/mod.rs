@@ -171,7 +171,14 @@ impl<Q: Query, R: Response> QueryCache<Q, R> {
         now: Instant,
     ) -> Option<watch::Receiver<()>> {
         self.inner.sweep(now);
-        let begun = self.inner.state.lock().begin(cluster, query, fresh, report, now);
+        let begun = {
+            let mut state = self.inner.state.lock();
+            let begun = state.begin(cluster, query, fresh, report, now);
+            if matches!(begun, Begun::Started { .. }) {
+                state.drop_expiring(cluster, query, &self.inner.times, now);
+            }
+            begun
+        };
         match begun {
             Begun::Fresh | Begun::Paused | Begun::Full => None,
             Begun::InProgress(end) => Some(end),

@@ -157,6 +157,16 @@ impl<Q: Query, R: Response> State<Q, R> {
         Begun::Started { slots: Arc::clone(&cluster.slots), running, end }
     }
 
+    /// Drops a result that expires before the query that has begun must be answered: a large one is not held beside the
+    /// next.
+    pub(super) fn drop_expiring(&mut self, cluster: &str, query: &Q, times: &Times, now: Instant) {
+        let answered = now.checked_add(times.answer).unwrap_or(now);
+        let expires = |(at, _): &mut (Instant, R)| answered.duration_since(*at) >= times.kept;
+        if let Some(entry) = self.clusters.get_mut(cluster).and_then(|cluster| cluster.entries.get_mut(query)) {
+            entry.result.take_if(expires);
+        }
+    }
+
     /// Whether a cluster is left alone.
     pub(super) fn is_paused(&self, cluster: &str, now: Instant) -> bool {
         self.clusters.get(cluster).is_some_and(|cluster| cluster.is_paused(now))

@@ -46,6 +46,14 @@ pub struct Executed {
     pub failure: Option<Failure>,
 }
 
+impl Executed {
+    /// Whether there were runs and each was executed.
+    #[must_use]
+    pub fn is_all_done(&self) -> bool {
+        self.failure.is_none() && !self.attempts.is_empty()
+    }
+}
+
 impl Executor {
     /// Executes `runs`, in their order.
     ///

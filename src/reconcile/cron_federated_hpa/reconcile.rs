@@ -1,5 +1,6 @@
-//! One reconcile of one object: observe -> execute -> settle -> status, with at most one write to the target and one to
-//! the status. Talks to the API server.
+//! Reconciles of one object: observe -> execute -> settle -> status, with at most one write to the target and one to the
+//! status. A reconcile that executed runs leaves their records to another one, so that in a busy minute the targets of
+//! all objects are written first. Talks to the API server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub struct CronRetryState {
     pub attempts: Vec<Attempt>,
     /// Reason of the last failure.
     reason: Option<&'static str>,
+    /// Whether only records are left, which can wait for the targets of other objects.
+    records: bool,
 }
 
 impl CronRetryState {
@@ -99,6 +102,10 @@ impl Worker for CronWorker {
         self.reconcile_object(leader, key, retry_state).await
     }
 
+    fn can_wait(&self, retry_state: &CronRetryState) -> bool {
+        retry_state.records
+    }
+
     fn queue_stats(&self, queue_stats: QueueStats<'_>) {
         // The last record is not a change.
         self.reporter.known(self.cache.rules(), self.cache.unready());
@@ -121,6 +128,7 @@ impl CronWorker {
         key: &Key,
         mut retry_state: CronRetryState,
     ) -> Result<Ended<CronRetryState>, LeaseLost> {
+        retry_state.records = false;
         // An object that is gone or being deleted sets nothing any more.
         let Some((entry, _lane)) = self.begin(key).await else {
             self.reporter.overdue(key, 0, None);
@@ -145,10 +153,16 @@ impl CronWorker {
         let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others, &self.steppers), now);
         retry_state.learn(superseded);
         let executed = self.executor.execute(leader, key, &entry, &runs).await?;
+        retry_state.records = executed.is_all_done();
         retry_state.learn(executed.attempts);
         let owed = observed.owed(&rules, &retry_state.attempts);
         self.reporter.overdue(key, owed.len(), owed.iter().map(|due| due.scheduled).min());
         let wake = observed.wake(&owed);
+        if retry_state.records {
+            retry_state.failures = 0;
+            retry_state.reason = None;
+            return Ok(Ended { retry_state: Some(retry_state), wake, retry: None });
+        }
         let mut failure = executed.failure;
         if let Some(failure) = &failure {
             self.postponed(leader, key, &entry, failure, &retry_state);

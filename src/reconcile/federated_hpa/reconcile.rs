@@ -256,7 +256,8 @@ impl FederatedHpaWorker {
         Ok(Progress::Settled(next))
     }
 
-    /// Writes the status and reports it. Returns when to write it, where that can wait.
+    /// Writes the status and reports it. Returns when to write it, where that can wait: with many objects at once, bounds
+    /// are written before what is only shown.
     async fn record(
         &self,
         leader: &Leader,
@@ -269,6 +270,13 @@ impl FederatedHpaWorker {
             return Ok(None);
         }
         let status = self.too_large.fit(&view.federated_hpa.key(), status.whole());
+        if self.reporter.metrics.is_busy()
+            && status::ledger_is_stored(&view.federated_hpa, &status)
+            && let Some(later) = self.status_throttle.behind(&view.federated_hpa.key(), observed.request.now)
+        {
+            self.count(&view.federated_hpa, &status);
+            return Ok(Some(later));
+        }
         match self.publish_throttled(leader, &view.federated_hpa, &status, observed.request.now).await? {
             Published::Written => {}
             Published::Unchanged => return Ok(None),

@@ -1,5 +1,6 @@
 //! Metrics of the process, in one registry with the prefix `fhpa_`. No I/O.
 
+mod busy;
 mod conditions;
 mod controller;
 mod exposition;

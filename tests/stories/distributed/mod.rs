@@ -1,5 +1,6 @@
 //! Stories of a FederatedHPA in Distributed mode on the embedded Karmada with its members, in virtual time.
 
+mod burst;
 pub mod capacity;
 mod conditions;
 mod departures;

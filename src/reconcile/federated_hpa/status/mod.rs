@@ -176,6 +176,25 @@ pub fn words_only(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> boo
     is_stored(entry, &FederatedHPAStatus { conditions, ..status.clone() })
 }
 
+/// Whether all that later plans read in `status` is stored in `entry`: the rest is only shown.
+#[must_use]
+pub fn ledger_is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
+    let Some(known) = entry.status() else { return false };
+    // The end of a pause of failover is remembered by its condition.
+    let paused = |condition: &&Condition| condition.type_ == FAILOVER_PAUSED;
+    let conditions = status.conditions.iter().flatten().filter(paused).cloned().collect();
+    let remembered = FederatedHPAStatus {
+        observed_generation: status.observed_generation,
+        conditions: Some(conditions),
+        cluster_hpa_desired: status.cluster_hpa_desired.clone(),
+        assignment_hash: status.assignment_hash.clone(),
+        last_rebalance_time: status.last_rebalance_time.clone(),
+        idle_start_time: status.idle_start_time.clone(),
+        ..known
+    };
+    is_stored(entry, &remembered)
+}
+
 /// Whether the assignment of `entry` differs from that of `status`.
 #[must_use]
 pub fn reassigns(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
