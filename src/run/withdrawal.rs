@@ -34,8 +34,6 @@ use crate::runtime::zones::ZoneDatabase;
 
 /// Interval between checks of the remaining workloads.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long the Lease stays reserved at the end: long enough for the other processes to be gone, too.
-const PARKED: Duration = Duration::from_mins(5);
 /// Maximum number of objects that are reconciled at the same time.
 const CONCURRENCY: usize = 16;
 
@@ -149,14 +147,14 @@ impl LeaseHold {
         ended.ok_or_else(|| Stuck::Unlisted(readiness.missing((self.clock)()).join("; ")))
     }
 
-    /// Reserves the Lease until the other processes are gone, too.
+    /// Reserves the Lease, so that no process that still runs takes everything over again.
     ///
     /// # Errors
     /// When the API server rejects the request or is unreachable.
     pub async fn park(mut self) -> Result<(), kube::Error> {
         self.election.shutdown().await;
         let leases: Api<Lease> = Api::namespaced(self.client, &self.place.namespace);
-        lease_handover::park(&leases, &self.place.name, PARKED).await
+        lease_handover::park(&leases, &self.place.name).await
     }
 }
 

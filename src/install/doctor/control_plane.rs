@@ -11,6 +11,7 @@ use kube::client::Body;
 use serde_json::Value;
 
 use super::{Context, Finding, State};
+use crate::controller::failure::{Asked, Failure};
 use crate::decision::freeze::{FREEZE, FROZEN, Freeze};
 use crate::decision::lease::VERSION;
 use crate::install::apply::list;
@@ -27,7 +28,10 @@ const CLOCKS: (SignedDuration, SignedDuration) = (SignedDuration::from_secs(2), 
 pub(super) async fn connection(context: &Context) -> Vec<Finding> {
     let asked = http::Request::get("/version").body(Body::empty());
     let answer = match asked {
-        Ok(request) => context.client.send(request).await.map_err(|error| error.to_string()),
+        Ok(request) => context.client.send(request).await.map_err(|error| {
+            let asked = Asked { verb: "get", group: "", resource: "", object: &"/version" };
+            Failure::of(&error, asked).message
+        }),
         Err(error) => Err(error.to_string()),
     };
     let (head, body) = match answer {
@@ -166,7 +170,7 @@ fn holder(check: &'static str, metadata: &ObjectMeta, lease: LeaseSpec, context:
     let lasts = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or_default().max(15).into());
     match age {
         _ if holder == PARKED => {
-            let to_do = "run `fhpa install`, or wait for five minutes: an uninstallation has reserved the Lease";
+            let to_do = "`fhpa install` frees it: an uninstallation has reserved the Lease";
             Finding::new(check, State::Warn, "it is kept from controllers", to_do)
         }
         _ if holder.is_empty() => Finding::new(check, State::Warn, "it has no holder", "is a controller running?"),
