@@ -1,6 +1,6 @@
 //! The findings of `fhpa doctor`, on the embedded API server with a webhook on a socket.
 
-use fhpa::install::doctor::{State, TROUBLES};
+use fhpa::install::doctor::{CheckState, TROUBLES};
 use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::run::process::{Options, Server};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub async fn found(desk: &WebhookState) -> (i32, Vec<String>, Vec<Value>) {
     let found: Vec<Value> = serde_json::from_str(&outcome.stdout).unwrap();
     let text = |finding: &Value, name: &str| finding[name].as_str().unwrap().to_owned();
     for finding in found.iter().filter(|finding| finding["state"] != "ok") {
-        let is_known = |(check, states): &(&str, &[State])| {
+        let is_known = |(check, states): &(&str, &[CheckState])| {
             *check == text(finding, "check") && states.iter().any(|state| json!(state) == finding["state"])
         };
         assert!(TROUBLES.iter().any(is_known), "not in the list of what can be found: {finding}");
