@@ -14,7 +14,6 @@ use super::install::name;
 use super::question;
 use super::terminal::Color;
 use crate::admission::registration::Location;
-use crate::controller::failure::{Asked, Failure};
 use crate::convert;
 use crate::decision::validation::Settings;
 use crate::install::apply::list;
@@ -151,15 +150,8 @@ impl Removal {
         let effect = match Effect::read(&self.client).await {
             Ok(effect) if effect.is_none() => return true,
             Ok(effect) => effect.to_string(),
-            Err(error) => {
-                let asked = Asked {
-                    verb: "list",
-                    group: "work.karmada.io",
-                    resource: "works",
-                    object: &"FederatedHPAs and Works",
-                };
-                let why = Failure::of(&error, asked).message;
-                self.print_line(&format!("It is not known how many HPAs of member clusters this deletes: {why}"));
+            Err(failure) => {
+                self.print_line(&format!("It is not known how many HPAs of member clusters this deletes: {failure}"));
                 return self.yes || self.dry_run;
             }
         };
@@ -188,11 +180,7 @@ impl Removal {
         };
         let identity = format!("uninstall_{}", identity::unique());
         let taken = LeaseHold::take(client, place.clone(), identity, clock, report).await;
-        taken.map(Some).map_err(|error| {
-            let object = format!("the Lease {}/{}", place.namespace, place.name);
-            let asked = Asked { verb: "update", group: "coordination.k8s.io", resource: "leases", object: &object };
-            format!("Lease {}  could not be taken: {}", place.name, Failure::of(&error, asked).message)
-        })
+        taken.map(Some).map_err(|failure| format!("Lease {}  could not be taken: {failure}", place.name))
     }
 
     /// Runs the steps in order; later ones depend on earlier ones.

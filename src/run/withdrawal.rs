@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use crate::api::{FederatedHPA, ResourceBinding};
+use crate::controller::failure::{Asked, Failure};
 use crate::controller::key::Key;
 use crate::decision::lease::Timings;
 use crate::decision::names::SUSPENDED_FOR;
@@ -84,9 +85,13 @@ impl LeaseHold {
         identity: String,
         clock: WallClock,
         report: impl FnOnce(&Acquired),
-    ) -> Result<Self, kube::Error> {
+    ) -> Result<Self, Failure> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
-        let mut acquired = lease_handover::acquire(&leases, &place.name, &identity).await?;
+        let mut acquired = lease_handover::acquire(&leases, &place.name, &identity).await.map_err(|error| {
+            let object = format!("the Lease {}/{}", place.namespace, place.name);
+            let asked = Asked { verb: "update", group: "coordination.k8s.io", resource: "leases", object: &object };
+            Failure::of(&error, asked)
+        })?;
         // The Lease was missing, so nobody knows whether somebody acts; where nothing is held there is nothing to act on.
         let unknown = acquired.from.is_none() && !acquired.wait.is_zero();
         if unknown && held(&client).await.is_ok_and(|held| held.is_empty()) {

@@ -223,6 +223,13 @@ async fn without_a_connection_nothing_else_is_looked_at() {
     assert_eq!((outcome.code, outcome.stdout.lines().count()), (1, 4), "{}", outcome.stdout);
     assert!(outcome.stdout.starts_with("FAIL     connection  "), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("-> is karmada-apiserver up"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("could not be reached to get /version: Connection refused"), "{}", outcome.stdout);
+    let removed = desk.fhpa("uninstall", &["--yes"]).await;
+    assert_eq!(removed.code, 1, "{}", removed.stdout);
+    for asked in ["list federatedhpas", "update the Lease karmada-system/fhpa"] {
+        let said = format!("could not be reached to {asked}: Connection refused");
+        assert!(removed.stdout.contains(&said), "{}", removed.stdout);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
