@@ -131,7 +131,7 @@ impl FederatedHpaWorker {
         entry: &FederatedHpaEntry,
         status: &FederatedHPAStatus,
     ) -> Result<(), WriteError> {
-        match status::write(&self.writer, leader, entry, status).await {
+        let written = match status::write(&self.writer, leader, entry, status).await {
             Err(WriteError::Failed(failure))
                 if failure.reason == reason::TOO_LARGE && status.aggregated_status.is_some() =>
             {
@@ -139,6 +139,10 @@ impl FederatedHpaWorker {
                 status::write(&self.writer, leader, entry, &ledger(status)).await
             }
             written => written,
+        };
+        if written.is_ok() {
+            self.reporter.status_written();
         }
+        written
     }
 }
