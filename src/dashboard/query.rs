@@ -87,7 +87,7 @@ impl Query {
                 "q" => value.trim().clone_into(&mut all.text),
                 "namespace" => all.namespace = value.into_owned(),
                 "state" => {
-                    all.state = ObjectFilter::ALL.into_iter().find(|one| one.names().0 == value).unwrap_or_default()
+                    all.state = ObjectFilter::ALL.into_iter().find(|one| one.names().0 == value).unwrap_or_default();
                 }
                 "sort" => all.sort = Sort::ALL.into_iter().find(|one| one.names().0 == value).unwrap_or_default(),
                 "page" => all.page = page(&value),
