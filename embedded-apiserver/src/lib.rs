@@ -117,7 +117,7 @@ impl Builder {
     pub fn build(self) -> ApiServer {
         let reviews = Identity::new(self.seed.map(|seed| seed.wrapping_add(1)));
         let chain = Chain::new(move || reviews.uid());
-        let state = State {
+        let state = ServerState {
             store: Store::new(self.kept_changes),
             catalog: ArcSwap::from_pointee(Catalog::builtin()),
             definitions: RwLock::default(),
@@ -148,7 +148,7 @@ impl fmt::Debug for Builder {
     }
 }
 
-struct State {
+struct ServerState {
     store: Store,
     catalog: ArcSwap<Catalog>,
     definitions: RwLock<()>,
@@ -166,7 +166,7 @@ struct State {
 /// The server; clones are handles of the same one.
 #[derive(Clone)]
 pub struct ApiServer {
-    state: Arc<State>,
+    state: Arc<ServerState>,
 }
 
 impl fmt::Debug for ApiServer {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::terminal::{Color, aligned, printable};
-use crate::install::doctor::{Context, Estimators, Finding, State, examine};
+use crate::install::doctor::{CheckState, Context, Estimators, Finding, examine};
 use crate::run::{ControlPlaneArgs, EstimatorAddress, LeaseArgs};
 use crate::runtime::clock;
 
@@ -79,17 +79,17 @@ impl Args {
         };
         // A reader that exits early has seen enough.
         let _ = color.stdout().write_all(text.as_bytes());
-        let failed = found.iter().any(|finding| finding.state == State::Fail);
+        let failed = found.iter().any(|finding| finding.state == CheckState::Fail);
         if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
     }
 }
 
-const fn word(state: State) -> &'static str {
+const fn word(state: CheckState) -> &'static str {
     match state {
-        State::Ok => "ok",
-        State::Skipped => "skipped",
-        State::Warn => "warn",
-        State::Fail => "FAIL",
+        CheckState::Ok => "ok",
+        CheckState::Skipped => "skipped",
+        CheckState::Warn => "warn",
+        CheckState::Fail => "FAIL",
     }
 }
 
@@ -104,6 +104,6 @@ fn table(found: &[Finding]) -> String {
     }
     let lines = aligned(&lines);
     let count = |state| found.iter().filter(|finding| finding.state == state).count();
-    let [failed, warned, skipped] = [State::Fail, State::Warn, State::Skipped].map(count);
+    let [failed, warned, skipped] = [CheckState::Fail, CheckState::Warn, CheckState::Skipped].map(count);
     format!("{lines}\n{} checks: {failed} failed, {warned} with warnings, {skipped} skipped\n", found.len())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kube::Client;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::install::name;
 use super::question;
@@ -30,7 +31,7 @@ use crate::runtime::lease_activity::LeaseLocation;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// How long handing back all workloads may take.
+    /// How long taking the Lease and handing back all workloads may take.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::positive_within_a_day)]
     timeout: Duration,
     /// Delete the definitions of both kinds, too, and with them EVERY FederatedHPA and CronFederatedHPA that is stored.
@@ -51,7 +52,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Uninstall stops the controller by taking its Lease, deletes the webhook registration, and hands every workload \
 back to Karmada with its current replicas. Only then it removes the rest. The definitions and all objects stay, \
-for Karmada's own controllers and webhooks. It first says how many HPAs of member clusters it deletes, and asks. \
+for Karmada's own controllers and webhooks, and the Lease stays reserved: no process of fhpa acts before `fhpa install`. It first says how many HPAs of member clusters it deletes, and asks. \
 The command can be repeated.
 
 Example:
@@ -99,7 +100,7 @@ pub struct Removal {
     pub client: Client,
     /// The Lease of the controllers.
     pub place: LeaseLocation,
-    /// How long handing back all workloads may take.
+    /// How long taking the Lease and handing back all workloads may take.
     pub patience: Duration,
     /// Whether to delete the CRDs, too.
     pub crds: bool,
@@ -124,6 +125,7 @@ impl Removal {
         if !self.is_wanted().await {
             return false;
         }
+        let deadline = clock::steady() + self.patience;
         let hold = match self.take_lease().await {
             Ok(hold) => hold,
             Err(problem) => {
@@ -131,7 +133,7 @@ impl Removal {
                 return false;
             }
         };
-        let whole = self.steps(hold.as_ref()).await;
+        let whole = self.steps(hold.as_ref(), deadline).await;
         if let Some(hold) = hold
             && let Err(error) = hold.park().await
         {
@@ -148,8 +150,8 @@ impl Removal {
         let effect = match Effect::read(&self.client).await {
             Ok(effect) if effect.is_none() => return true,
             Ok(effect) => effect.to_string(),
-            Err(error) => {
-                self.print_line(&format!("It is not known how many HPAs of member clusters this deletes: {error}"));
+            Err(failure) => {
+                self.print_line(&format!("It is not known how many HPAs of member clusters this deletes: {failure}"));
                 return self.yes || self.dry_run;
             }
         };
@@ -178,11 +180,11 @@ impl Removal {
         };
         let identity = format!("uninstall_{}", identity::unique());
         let taken = LeaseHold::take(client, place.clone(), identity, clock, report).await;
-        taken.map(Some).map_err(|error| format!("Lease {}  could not be taken: {error}", place.name))
+        taken.map(Some).map_err(|failure| format!("Lease {}  could not be taken: {failure}", place.name))
     }
 
     /// Runs the steps in order; later ones depend on earlier ones.
-    async fn steps(&mut self, hold: Option<&LeaseHold>) -> bool {
+    async fn steps(&mut self, hold: Option<&LeaseHold>, deadline: Instant) -> bool {
         let everything = match everything(&self.place.namespace) {
             Ok(everything) => everything,
             Err(error) => {
@@ -194,7 +196,7 @@ impl Removal {
         // From then on Karmada's own CRDs can be applied again.
         let mut whole = self.remove(of(|part| part == Part::Policy)).await;
         self.tell_ignored().await;
-        if !self.remove(of(|part| part == Part::Webhook)).await || !self.hand_back(hold).await {
+        if !self.remove(of(|part| part == Part::Webhook)).await || !self.hand_back(hold, deadline).await {
             return false;
         }
         let customizations = match remove::customizations(&self.client).await {
@@ -256,7 +258,7 @@ impl Removal {
         whole
     }
 
-    async fn hand_back(&mut self, hold: Option<&LeaseHold>) -> bool {
+    async fn hand_back(&mut self, hold: Option<&LeaseHold>, deadline: Instant) -> bool {
         const PATH: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
         let stored = match list(&self.client, PATH, "autoscaling.karmada.io", "federatedhpas").await {
             Ok(stored) => stored.len(),
@@ -282,7 +284,7 @@ impl Removal {
             }
             return true;
         };
-        match hold.hand_back(Settings::default(), self.patience).await {
+        match hold.hand_back(Settings::default(), deadline.saturating_duration_since(clock::steady())).await {
             Ok(back) => {
                 for key in &back.done {
                     self.print_line(&format!("FederatedHPA {key}  handed back: the workload keeps its replicas"));

@@ -29,9 +29,9 @@ pub(super) fn stream(shared: &Arc<Shared>) -> Option<Sse<impl Stream<Item = Resu
     Some(Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)))
 }
 
-type State = (watch::Receiver<u64>, OwnedSemaphorePermit, Duration);
+type StreamState = (watch::Receiver<u64>, OwnedSemaphorePermit, Duration);
 
-async fn next((mut changes, permit, pause): State) -> Option<(Result<Event, Infallible>, State)> {
+async fn next((mut changes, permit, pause): StreamState) -> Option<(Result<Event, Infallible>, StreamState)> {
     sleep(pause).await;
     changes.changed().await.ok()?;
     let version = *changes.borrow_and_update();

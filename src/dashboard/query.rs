@@ -7,7 +7,7 @@ const LONGEST: usize = 253;
 
 /// How objects are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ObjectFilter {
     /// All of them.
     #[default]
     Any,
@@ -19,7 +19,7 @@ pub(super) enum State {
     AtMax,
 }
 
-impl State {
+impl ObjectFilter {
     pub(super) const ALL: [Self; 4] = [Self::Any, Self::Attention, Self::NotReady, Self::AtMax];
 
     /// Its value in an address, and its words.
@@ -67,7 +67,7 @@ pub(super) struct Query {
     /// A part of names and targets.
     pub(super) text: String,
     pub(super) namespace: String,
-    pub(super) state: State,
+    pub(super) state: ObjectFilter,
     pub(super) sort: Sort,
     /// Number of pages before this one.
     pub(super) page: usize,
@@ -86,7 +86,9 @@ impl Query {
             match &*name {
                 "q" => value.trim().clone_into(&mut all.text),
                 "namespace" => all.namespace = value.into_owned(),
-                "state" => all.state = State::ALL.into_iter().find(|one| one.names().0 == value).unwrap_or_default(),
+                "state" => {
+                    all.state = ObjectFilter::ALL.into_iter().find(|one| one.names().0 == value).unwrap_or_default();
+                }
                 "sort" => all.sort = Sort::ALL.into_iter().find(|one| one.names().0 == value).unwrap_or_default(),
                 "page" => all.page = page(&value),
                 "clusters" => all.columns = page(&value),
@@ -130,7 +132,7 @@ mod tests {
         let query = Query {
             text: "a b&c=\"<".to_owned(),
             namespace: "shop".to_owned(),
-            state: State::AtMax,
+            state: ObjectFilter::AtMax,
             sort: Sort::Pressure,
             page: 3,
             columns: 1,

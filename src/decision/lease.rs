@@ -9,6 +9,10 @@ use std::time::Duration;
 /// Annotation of the Lease: the version and revision of the process that holds it.
 pub const VERSION: &str = "fhpa.karmada.io/version";
 
+/// Duration of a reserved Lease, the longest that one can have: it ends when the Lease is freed or deleted. Who reserves a
+/// Lease does not act.
+pub const RESERVED: Duration = Duration::from_secs(2_147_483_647);
+
 /// A moment on the process's steady clock: the time since an arbitrary start. Never goes back.
 pub type Steady = Duration;
 
@@ -120,7 +124,8 @@ pub fn step(identity: &str, timings: Timings, seen: &ObservedLease, now: Steady)
     };
     let is_foreign = |record: &Record| !record.holder.is_empty() && record.holder != identity;
     let Some(record) = &seen.record else {
-        let holder = seen.deleted.as_ref().filter(|deleted| is_foreign(deleted));
+        let may_act = |deleted: &&Record| is_foreign(deleted) && deleted.lease < RESERVED;
+        let holder = seen.deleted.as_ref().filter(may_act);
         return holder.map_or(Ok(()), expired).err().unwrap_or(Step::Create);
     };
     let version = record.version.clone();
@@ -188,6 +193,16 @@ mod tests {
         let seen = ObservedLease::update(None, record, NOW);
         assert!(matches!(step("me", Timings::default(), &seen, after(59)), Step::Wait(_)));
         assert!(matches!(step("me", Timings::default(), &seen, after(60)), Step::TakeOver { .. }));
+    }
+
+    #[test]
+    fn a_reserved_lease_is_free_when_it_is_deleted_and_not_before() {
+        let reserved = Record { lease: RESERVED, ..foreign("1") };
+        let seen = ObservedLease::update(None, Some(reserved), NOW);
+        let years = NOW + Duration::from_hours(10 * 365 * 24);
+        assert!(matches!(step("me", Timings::default(), &seen, years), Step::Wait(_)));
+        let seen = ObservedLease::update(Some(seen), None, years);
+        assert_eq!(step("me", Timings::default(), &seen, years), Step::Create);
     }
 
     #[test]

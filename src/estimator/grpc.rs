@@ -108,11 +108,11 @@ impl Default for Settings {
 /// Connections to estimators.
 pub struct Grpc {
     settings: Settings,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<EstimatorChannels>>,
 }
 
 #[derive(Default)]
-struct State {
+struct EstimatorChannels {
     /// The content of the files, and when they were last read.
     files: Option<(Instant, Content)>,
     channels: HashMap<String, Channel>,
@@ -178,7 +178,7 @@ impl Source<EstimatorQuery, i32> for Grpc {
     }
 }
 
-impl State {
+impl EstimatorChannels {
     /// The connection to the estimator of the cluster. A change of the files opens new ones.
     async fn channel(&mut self, settings: &Settings, cluster: &str) -> Result<Channel, QueryError> {
         if let Some(files) = &settings.tls {

@@ -7,6 +7,7 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 
 use crate::api::{FederatedHPA, Work};
+use crate::controller::failure::{Asked, Failure};
 use crate::decision::freeze::FREEZE;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::runtime::watch::{MANAGED_BY, OURS};
@@ -24,12 +25,14 @@ impl Effect {
     ///
     /// # Errors
     /// When the API server rejects a request or is unreachable.
-    pub async fn read(client: &Client) -> Result<Self, kube::Error> {
+    pub async fn read(client: &Client) -> Result<Self, Failure> {
         let stored = Api::<FederatedHPA>::all(client.clone()).list(&ListParams::default()).await;
-        let stored = stored.map(|list| list.items).or_else(none_served)?;
+        let stored = stored.map(|list| list.items).or_else(none_served);
+        let stored = stored.map_err(|error| unread(&error, "autoscaling.karmada.io", "federatedhpas"))?;
         let ours = ListParams::default().labels(&format!("{MANAGED_BY}={OURS}"));
         let works = Api::<Work>::all(client.clone()).list_metadata(&ours).await;
-        let works = works.map(|list| list.items).or_else(none_served)?;
+        let works = works.map(|list| list.items).or_else(none_served);
+        let works = works.map_err(|error| unread(&error, "work.karmada.io", "works"))?;
         let clusters: BTreeSet<_> = works.iter().map(|work| work.metadata.namespace.as_deref()).collect();
         Ok(Self {
             workloads: stored.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).count(),
@@ -43,6 +46,10 @@ impl Effect {
     pub const fn is_none(self) -> bool {
         self.workloads == 0 && self.hpas == 0
     }
+}
+
+fn unread(error: &kube::Error, group: &str, resource: &str) -> Failure {
+    Failure::of(error, Asked { verb: "list", group, resource, object: &resource })
 }
 
 impl fmt::Display for Effect {

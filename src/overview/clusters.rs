@@ -21,7 +21,7 @@ use crate::decision::plan::{Cause, Reason};
 
 /// All that is known of one cluster.
 #[derive(Default)]
-struct Known<'a> {
+struct ClusterFacts<'a> {
     desired: Option<&'a ClusterHPADesired>,
     hpa: Option<&'a HorizontalPodAutoscalerStatus>,
     entry: Option<i32>,
@@ -101,8 +101,8 @@ fn known<'a>(
     status: Option<&'a FederatedHPAStatus>,
     binding: Option<&'a ResourceBinding>,
     wanted: impl Fn(&str) -> bool,
-) -> BTreeMap<&'a str, Known<'a>> {
-    let mut known: BTreeMap<&str, Known<'_>> = BTreeMap::new();
+) -> BTreeMap<&'a str, ClusterFacts<'a>> {
+    let mut known: BTreeMap<&str, ClusterFacts<'_>> = BTreeMap::new();
     for desired in status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten() {
         if wanted(&desired.cluster_name) {
             known.entry(&desired.cluster_name).or_default().desired = Some(desired);
@@ -126,7 +126,7 @@ fn known<'a>(
     known
 }
 
-fn health(known: &Known<'_>, pending: Option<i32>, status: Option<&FederatedHPAStatus>) -> ClusterHealth {
+fn health(known: &ClusterFacts<'_>, pending: Option<i32>, status: Option<&FederatedHPAStatus>) -> ClusterHealth {
     if let Some(standing) = known.cluster.and_then(silent) {
         return standing;
     }

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use crate::api::{FederatedHPA, ResourceBinding};
+use crate::controller::failure::{Asked, Failure};
 use crate::controller::key::Key;
 use crate::decision::lease::Timings;
 use crate::decision::names::SUSPENDED_FOR;
@@ -34,8 +35,6 @@ use crate::runtime::zones::ZoneDatabase;
 
 /// Interval between checks of the remaining workloads.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long the Lease stays reserved at the end: long enough for the other processes to be gone, too.
-const PARKED: Duration = Duration::from_mins(5);
 /// Maximum number of objects that are reconciled at the same time.
 const CONCURRENCY: usize = 16;
 
@@ -86,9 +85,13 @@ impl LeaseHold {
         identity: String,
         clock: WallClock,
         report: impl FnOnce(&Acquired),
-    ) -> Result<Self, kube::Error> {
+    ) -> Result<Self, Failure> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
-        let mut acquired = lease_handover::acquire(&leases, &place.name, &identity).await?;
+        let mut acquired = lease_handover::acquire(&leases, &place.name, &identity).await.map_err(|error| {
+            let object = format!("the Lease {}/{}", place.namespace, place.name);
+            let asked = Asked { verb: "update", group: "coordination.k8s.io", resource: "leases", object: &object };
+            Failure::of(&error, asked)
+        })?;
         // The Lease was missing, so nobody knows whether somebody acts; where nothing is held there is nothing to act on.
         let unknown = acquired.from.is_none() && !acquired.wait.is_zero();
         if unknown && held(&client).await.is_ok_and(|held| held.is_empty()) {
@@ -149,14 +152,14 @@ impl LeaseHold {
         ended.ok_or_else(|| Stuck::Unlisted(readiness.missing((self.clock)()).join("; ")))
     }
 
-    /// Reserves the Lease until the other processes are gone, too.
+    /// Reserves the Lease, so that no process that still runs takes everything over again.
     ///
     /// # Errors
     /// When the API server rejects the request or is unreachable.
     pub async fn park(mut self) -> Result<(), kube::Error> {
         self.election.shutdown().await;
         let leases: Api<Lease> = Api::namespaced(self.client, &self.place.namespace);
-        lease_handover::park(&leases, &self.place.name, PARKED).await
+        lease_handover::park(&leases, &self.place.name).await
     }
 }
 

@@ -1,5 +1,5 @@
-//! Takes the Lease from its holder, for work that must not overlap with another leader, and reserves it for a while
-//! afterwards. Talks to the API server.
+//! Takes the Lease from its holder, for work that must not overlap with another leader, and reserves it afterwards.
+//! Talks to the API server.
 //!
 //! It is as safe as an election: a holder that loses the Lease stops acting before its time is over, and the caller
 //! waits for that time.
@@ -12,11 +12,11 @@ use kube::api::{Api, PostParams};
 
 use super::clock;
 use super::leader::{annotate, is_conflict, record};
-use crate::decision::lease::{Timings, VERSION};
+use crate::decision::lease::{RESERVED, Timings, VERSION};
 
-/// Holder of a reserved Lease, which no process may take: its installation is being removed.
+/// Holder of a reserved Lease, which no process may take: its installation was removed.
 pub const PARKED: &str = "fhpa-uninstall";
-/// How long the reservation exceeds the lease duration of the last holder.
+/// How much longer than the last holder the caller holds the Lease.
 const MARGIN: Duration = Duration::from_secs(30);
 /// Number of attempts of a write with conflicts.
 const TRIES: usize = 20;
@@ -52,7 +52,8 @@ pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acq
         } else {
             Acquired { from: Some(before.holder), wait: before.lease }
         };
-        hold(lease, identity, before.lease.saturating_add(MARGIN));
+        let lasts = if before.lease < RESERVED { before.lease } else { Timings::default().lease };
+        hold(lease, identity, lasts.saturating_add(MARGIN));
         true
     })
     .await;
@@ -62,14 +63,14 @@ pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acq
     }
 }
 
-/// Reserves the Lease for `time`.
+/// Reserves the Lease until it is freed or deleted.
 ///
 /// # Errors
 /// As [`acquire`].
-pub async fn park(api: &Api<Lease>, name: &str, time: Duration) -> Result<(), kube::Error> {
+pub async fn park(api: &Api<Lease>, name: &str) -> Result<(), kube::Error> {
     let hold = |lease: &mut Lease, exists| {
         if exists {
-            hold(lease, PARKED, time);
+            hold(lease, PARKED, RESERVED);
         }
         exists
     };

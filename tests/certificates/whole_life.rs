@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use fhpa::runtime::tls::shared::form::{Content, Found, ids};
-use fhpa::runtime::tls::shared::life::State;
+use fhpa::runtime::tls::shared::life::SharedCertificate;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
@@ -109,7 +109,9 @@ impl World {
             Act::Poll(index) => self.poll(*index),
             Act::Restart(index) => {
                 // Who knows nothing cannot mend what is spoilt.
-                let whole = |state: State| state.leaf.is_some() && state.authorities.iter().all(|known| known.can_sign);
+                let whole = |state: SharedCertificate| {
+                    state.leaf.is_some() && state.authorities.iter().all(|known| known.can_sign)
+                };
                 if matches!(self.found(), Found::Held(held) if whole(held.state())) {
                     self.replicas[*index].memory = None;
                     self.poll(*index);

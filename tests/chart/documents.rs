@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::CommandFactory as _;
 use fhpa::cli::Cli;
 use fhpa::decision::health;
-use fhpa::install::doctor::{State, TROUBLES};
+use fhpa::install::doctor::{CheckState, TROUBLES};
 
 use super::{path, reference, text};
 use crate::structure::documents::anchors;
@@ -122,7 +122,7 @@ fn every_finding_of_doctor_is_explained_and_nothing_else() {
         format!("{} {}", cells[1], cells[2])
     };
     let explained: Vec<String> = table.lines().filter(|line| line.starts_with("| `")).map(row).collect();
-    let state = |state: &State| format!("{state:?}").to_lowercase();
+    let state = |state: &CheckState| format!("{state:?}").to_lowercase();
     let known =
         TROUBLES.iter().flat_map(|(check, states)| states.iter().map(move |one| format!("{check} {}", state(one))));
     assert_eq!(explained, known.collect::<Vec<_>>());

@@ -16,6 +16,7 @@ mod release;
 mod renderings;
 mod values;
 mod wiring;
+mod workflows;
 
 use std::path::PathBuf;
 

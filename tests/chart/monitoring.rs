@@ -48,6 +48,8 @@ pub fn filled() -> Metrics {
         let said = conditions.map(|condition| (condition, status, reason));
         metrics.controller().conditions.set(status, said.into_iter());
     }
+    let upstream = [("Ready", "False", "UpstreamControllersRunning")];
+    metrics.controller().conditions.set("upstream", upstream.into_iter());
     metrics.controller().conditions.set("suspended", [("Ready", "True", "Suspended")].into_iter());
     metrics.controller().cron_unready("TargetNotFound".to_owned(), 1);
     metrics.controller().objects.limit(1);
@@ -228,6 +230,8 @@ fn every_alert_of_a_release_speaks_of_that_release_only() {
         for (name, matchers) in selectors(alert["expr"].as_str().unwrap()) {
             assert!(matchers.starts_with(r#"namespace="autoscaling",job="scaler-metrics""#), "{name}{{{matchers}}}");
         }
+        assert_eq!(alert["labels"]["team"], "scaling");
+        assert_ne!(alert["labels"]["severity"], "none", "its own labels stay");
         let section = alert["alert"].as_str().unwrap().to_lowercase();
         let address = format!("https://runbooks.example.test/fhpa#{section}");
         assert_eq!(alert["annotations"]["runbook_url"], address.as_str());

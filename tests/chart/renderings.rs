@@ -223,7 +223,7 @@ podAnnotations: {example.test/note: "yes"}
 podLabels: {example.test/part: scaling}
 podDisruptionBudget: {maxUnavailable: 50%}
 serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 15s}
-prometheusRule: {enabled: true, labels: {release: prometheus}, disabled: [FhpaEventsDropped], runbookUrl: "https://runbooks.example.test/fhpa"}
+prometheusRule: {enabled: true, labels: {release: prometheus}, alertLabels: {team: scaling, severity: none}, disabled: [FhpaEventsDropped], runbookUrl: "https://runbooks.example.test/fhpa"}
 dashboard: {enabled: true, labels: {grafana: "yes"}, annotations: {folder: Karmada}}
 networkPolicy:
   enabled: true

@@ -35,6 +35,9 @@ async fn what_a_restore_brings_back_is_known_and_what_it_takes_away_is_not() {
     let mut fhpa = Replica::start("run", &plane.kubeconfig(), "one", &serve, ca.path().into()).await;
     fhpa.counts("fhpa_leader 1").await;
     fhpa.counts(&known(2)).await;
+    let ca = tempfile::NamedTempFile::new().unwrap();
+    let mut webhook = Replica::webhook(&plane.kubeconfig(), ca.path().into()).await;
+    webhook.counts(&known(2)).await;
     let backup = plane.restart(None).await;
     // Versions run ahead of those of the backup.
     for number in 0..20 {
@@ -43,14 +46,20 @@ async fn what_a_restore_brings_back_is_known_and_what_it_takes_away_is_not() {
     let (deleted, said) = plane.kubectl(&["-n", "prod", "delete", "fhpa", "deleted", "--wait=false"], "");
     assert!(deleted, "{said}");
     fhpa.counts(&known(21)).await;
+    webhook.counts(&known(21)).await;
 
     plane.restart(Some(&backup)).await;
     fhpa.counts(&known(2)).await;
     fhpa.says("the API server was restored from a backup").await;
+    // It reads no Lease.
+    webhook.says("the API server was restored from a backup").await;
+    webhook.counts(&known(2)).await;
     fhpa.counts("fhpa_leader 1").await;
     // Watches go on from the versions of the backup.
     plane.apply(&federated("afterwards"));
-    fhpa.counts(&known(3)).await;
-    fhpa.signal("TERM").await;
-    assert_eq!(fhpa.ends().await, Some(0));
+    for process in [&mut fhpa, &mut webhook] {
+        process.counts(&known(3)).await;
+        process.signal("TERM").await;
+        assert_eq!(process.ends().await, Some(0));
+    }
 }

@@ -39,7 +39,7 @@ async fn server(name: &str) -> (ApiServer, Listening) {
     (server, listening)
 }
 
-async fn connect(file: &Path, metrics: &Metrics) -> (Client, KubeconfigReloader) {
+pub async fn connect(file: &Path, metrics: &Metrics) -> (Client, KubeconfigReloader) {
     let origin = Origin::find(Some(file.to_owned()), None, None).unwrap();
     control_plane::connect(origin, Bounds::default(), metrics.requests()).await.unwrap()
 }
@@ -280,7 +280,8 @@ async fn new_credentials_are_used_and_a_watch_goes_on_where_it_was() {
 
     std::fs::write(&file, config("two")).unwrap();
     assert!(matches!(reloader.poll().await, Reload::Reloaded));
-    while !seen(&["list Bearer one", "watch Bearer one", "watch Bearer two"]) {
+    // In between it asks whether the server was restored.
+    while !seen(&["list Bearer one", "watch Bearer one", "list Bearer two", "watch Bearer two"]) {
         tokio::task::yield_now().await;
     }
     going_on.abort();

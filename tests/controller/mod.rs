@@ -1,5 +1,6 @@
 //! The controller's process and its client.
 
+mod authority;
 mod client;
 pub mod process;
 mod real;

@@ -142,8 +142,18 @@ impl Replica {
 
     /// As an operator starts it: times and log as they are by default.
     pub async fn spawn(command: &str, kubeconfig: &Path, identity: &str, more: &[&str], ca: PathBuf) -> Self {
+        Self::spawn_as(command, kubeconfig, &[&["--identity", identity], more].concat(), ca).await
+    }
+
+    /// Starts `fhpa webhook`, which has no identity.
+    pub async fn webhook(kubeconfig: &Path, ca: PathBuf) -> Self {
+        let serve = ["--self-signed", "--listen", "127.0.0.1:0", "--ca-output", ca.to_str().unwrap()];
+        Self::spawn_as("webhook", kubeconfig, &serve, ca.clone()).await
+    }
+
+    async fn spawn_as(command: &str, kubeconfig: &Path, more: &[&str], ca: PathBuf) -> Self {
         let fixed = ["--kubeconfig", kubeconfig.to_str().unwrap(), "--health-probe-bind-address", "127.0.0.1:0"];
-        let mut child = fhpa(command, &[&fixed[..], &["--identity", identity], more].concat()).spawn().unwrap();
+        let mut child = fhpa(command, &[&fixed[..], more].concat()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (said, mut log) = watch::channel(Vec::new());
         tokio::spawn(async move {

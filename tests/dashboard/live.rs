@@ -93,3 +93,17 @@ async fn of_one_namespace_only_its_objects_are_asked_for() {
     let page = stand.page("/").await;
     assert!(page.contains("/objects/other/far") && !page.contains("/objects/shop/web"), "{page}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restored_backup_is_shown_as_it_is() {
+    let stand = Stand::shop().await;
+    stand.page("/").await;
+    let server = stand.desk.bed.server();
+    let backup = server.backup();
+    stand.desk.bring(&hpa("cart", json!({}), json!({"currentReplicas": 4, "desiredReplicas": 4}))).await;
+    stand.until("/", |page| page.contains("/objects/shop/cart")).await;
+    server.restore(&backup, false);
+    stand.until("/", |page| !page.contains("/objects/shop/cart")).await;
+    assert_eq!(stand.desk.bed.patch("merge", WEB, &json!({"spec": {"maxReplicas": 33}})).await.code, 200);
+    stand.until("/", |page| page.contains("10/33")).await;
+}

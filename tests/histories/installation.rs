@@ -77,7 +77,7 @@ impl Scene {
         }
     }
 
-    /// Takes fhpa back. The replicas run on until all is taken back, and then for good where something is left.
+    /// Takes fhpa back. The replicas run on until all is taken back, and for good where something is left.
     pub async fn uninstall(&mut self) {
         let removal = Removal {
             client: self.fleet.control().client(),
@@ -93,6 +93,9 @@ impl Scene {
         let whole = removal.run().await;
         self.watched.acts(false);
         if !whole {
+            // The operator goes back, as by `helm rollback`.
+            let leases = Api::namespaced(self.fleet.control().client(), LEASE.0);
+            lease_handover::unpark(&leases, LEASE.1).await.unwrap();
             return;
         }
         self.installed = false;

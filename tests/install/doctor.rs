@@ -1,6 +1,6 @@
 //! The findings of `fhpa doctor`, on the embedded API server with a webhook on a socket.
 
-use fhpa::install::doctor::{State, TROUBLES};
+use fhpa::install::doctor::{CheckState, TROUBLES};
 use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::run::process::{Options, Server};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub async fn found(desk: &WebhookState) -> (i32, Vec<String>, Vec<Value>) {
     let found: Vec<Value> = serde_json::from_str(&outcome.stdout).unwrap();
     let text = |finding: &Value, name: &str| finding[name].as_str().unwrap().to_owned();
     for finding in found.iter().filter(|finding| finding["state"] != "ok") {
-        let is_known = |(check, states): &(&str, &[State])| {
+        let is_known = |(check, states): &(&str, &[CheckState])| {
             *check == text(finding, "check") && states.iter().any(|state| json!(state) == finding["state"])
         };
         assert!(TROUBLES.iter().any(is_known), "not in the list of what can be found: {finding}");
@@ -223,6 +223,13 @@ async fn without_a_connection_nothing_else_is_looked_at() {
     assert_eq!((outcome.code, outcome.stdout.lines().count()), (1, 4), "{}", outcome.stdout);
     assert!(outcome.stdout.starts_with("FAIL     connection  "), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("-> is karmada-apiserver up"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("could not be reached to get /version: Connection refused"), "{}", outcome.stdout);
+    let removed = desk.fhpa("uninstall", &["--yes"]).await;
+    assert_eq!(removed.code, 1, "{}", removed.stdout);
+    for asked in ["list federatedhpas", "update the Lease karmada-system/fhpa"] {
+        let said = format!("could not be reached to {asked}: Connection refused");
+        assert!(removed.stdout.contains(&said), "{}", removed.stdout);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

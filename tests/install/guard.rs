@@ -279,6 +279,18 @@ async fn reviews_that_an_operator_makes_optional_stay_so_until_the_annotation_is
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_no_longer_leads_says_nothing_of_the_installation() {
+    const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/karmada-system/leases/fhpa";
+    let stage = Stage::new(true).await;
+    let says = |stage: &Stage| stage.metrics.text().contains("fhpa_managed_object_in_sync{");
+    assert!(says(&stage), "{}", stage.metrics.text());
+    let taken = json!({"spec": {"holderIdentity": "two", "leaseDurationSeconds": 3600}});
+    assert_eq!(stage.bed.patch("merge", LEASE, &taken).await.code, 200);
+    stage.pass(30).await;
+    assert!(!says(&stage), "{}", stage.metrics.text());
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_managed_is_reported_once_and_let_be() {
     let stage = Stage::new(false).await;
     stage.restore().await;

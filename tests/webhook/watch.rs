@@ -10,6 +10,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use axum::routing::get;
 use bytes::Bytes;
+use embedded_apiserver::ApiServer;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::related_objects::{RelatedObjects as _, Target};
 use fhpa::run::process::{AdminPort, ControlPlane, Options};
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 
 use super::drain::probe;
 use super::tls::start;
+use crate::bed::within;
 
 type Events = mpsc::UnboundedSender<Bytes>;
 
@@ -277,4 +279,44 @@ async fn the_process_is_ready_when_both_lists_are_there() {
     while probe(admin, "/readyz").await != one {}
     drop(held);
     while probe(admin, "/readyz").await != (200, "ok\n".to_owned()) {}
+}
+
+#[tokio::test]
+async fn a_webhook_without_a_controller_lists_again_after_a_restore() {
+    let server = ApiServer::builder().build();
+    for definition in fhpa::api::crd::all().unwrap() {
+        server.create(definition).await.unwrap();
+    }
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}});
+    server.create(&space).await.unwrap();
+    let store = async |name: &str| {
+        let mut object = fhpa(name, name);
+        object["metadata"] = json!({"name": name, "namespace": "prod"});
+        object["spec"].as_object_mut().unwrap().remove("rules");
+        server.create(&object).await.unwrap()
+    };
+    store("before").await;
+    let mut options = Options::loopback();
+    options.control_plane = ControlPlane::Watched(server.client());
+    let metrics = start(options).await.metrics;
+    let knows = async |objects: usize| {
+        let line = format!("fhpa_known_objects{{kind=\"FederatedHPA\"}} {objects}");
+        within(async {
+            while !metrics.text().lines().any(|one| one == line) {
+                tokio::task::yield_now().await
+            }
+        })
+        .await;
+    };
+    knows(1).await;
+    let backup = server.backup();
+    for name in ["later", "latest"] {
+        store(name).await;
+    }
+    knows(3).await;
+    server.restore(&backup, false);
+    knows(1).await;
+    // It goes on from the versions of the backup.
+    store("afterwards").await;
+    knows(2).await;
 }

@@ -53,7 +53,7 @@ struct Member {
     zone: String,
     kubernetes_version: String,
     taints: Vec<Taint>,
-    state: State,
+    state: ReadyStatus,
 }
 
 /// `hpa`
@@ -66,7 +66,7 @@ struct Having {
 
 /// Condition `Ready`.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-enum State {
+enum ReadyStatus {
     #[default]
     Ready,
     NotReady,
@@ -111,9 +111,9 @@ impl Member {
     /// The object. Free capacity is given in pods, because replicas request nothing else here.
     fn cluster(&self, name: &str) -> Option<Cluster> {
         let status = match self.state {
-            State::Ready => "True",
-            State::NotReady => "False",
-            State::Unknown => "Unknown",
+            ReadyStatus::Ready => "True",
+            ReadyStatus::NotReady => "False",
+            ReadyStatus::Unknown => "Unknown",
         };
         let room = self.available.map(|available| {
             let total = self.total.unwrap_or_else(|| available.saturating_add(self.current.unwrap_or_default()));

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, timeout};
 
-use self::state::{Begun, State, log_change};
+use self::state::{Begun, QueryEntries, log_change};
 use crate::runtime::clock;
 
 /// Sends queries `Q` to clusters.
@@ -103,7 +103,7 @@ impl<Q, R> Clone for QueryCache<Q, R> {
 struct Inner<Q, R> {
     source: Box<dyn Source<Q, R>>,
     times: Times,
-    state: Mutex<State<Q, R>>,
+    state: Mutex<QueryEntries<Q, R>>,
     change: Notify,
 }
 

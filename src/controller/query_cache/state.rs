@@ -17,7 +17,7 @@ const MAX_IN_PROGRESS: usize = 4;
 const MAX_ENTRIES: usize = 200_000;
 
 /// All entries.
-pub(super) struct State<Q, R> {
+pub(super) struct QueryEntries<Q, R> {
     clusters: HashMap<String, Cluster<Q, R>>,
     /// Number of entries, over all clusters.
     entries: usize,
@@ -27,7 +27,7 @@ pub(super) struct State<Q, R> {
     changed: HashSet<Q>,
 }
 
-impl<Q, R> Default for State<Q, R> {
+impl<Q, R> Default for QueryEntries<Q, R> {
     fn default() -> Self {
         Self { clusters: HashMap::new(), entries: 0, swept: None, changed: HashSet::new() }
     }
@@ -105,7 +105,7 @@ pub(super) struct Stored {
     pub(super) responded: Option<bool>,
 }
 
-impl<Q: Query, R: Response> State<Q, R> {
+impl<Q: Query, R: Response> QueryEntries<Q, R> {
     /// The cached result, if it is younger than `kept`.
     pub(super) fn get(&self, cluster: &str, query: &Q, kept: Duration, now: Instant) -> Cached<R> {
         let Some(entry) = self.clusters.get(cluster).and_then(|cluster| cluster.entries.get(query)) else {

@@ -11,7 +11,7 @@ use super::table::{columns, table};
 use super::{Frame, Tab, notices};
 use crate::dashboard::Shared;
 use crate::dashboard::cache::Key;
-use crate::dashboard::query::{Query, State};
+use crate::dashboard::query::{ObjectFilter, Query};
 use crate::overview::model::{CronDetail, CronSummary, PastRun, RuleView, RunView};
 use crate::overview::{cron_detail, cron_summary};
 
@@ -34,7 +34,7 @@ pub(in crate::dashboard) fn all(shared: &Shared, query: &Query) -> Markup {
     let start = query.page.saturating_mul(ROWS);
     let crons = keys.iter().skip(start).take(ROWS).filter_map(|key| content.cron_federated_hpas.get(*key));
     let shown: Vec<CronSummary> = crons.map(|cron| cron_summary(cron, shared.clock())).collect();
-    let query = Query { state: State::Any, ..query.clone() };
+    let query = Query { state: ObjectFilter::Any, ..query.clone() };
     let body = html! {
         h1 { "Cron" }
         (notices(shared, &content))

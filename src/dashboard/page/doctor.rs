@@ -6,7 +6,7 @@ use super::parts::ago;
 use super::table::{columns, table};
 use super::{Frame, Tab};
 use crate::dashboard::Shared;
-use crate::install::doctor::{Finding, State};
+use crate::install::doctor::{CheckState, Finding};
 
 /// The page.
 pub(in crate::dashboard) fn page(shared: &Shared) -> Markup {
@@ -43,19 +43,19 @@ fn found(findings: &[Finding]) -> Markup {
     };
     html! {
         p {
-            (findings.len()) " checks: " (count(State::Fail)) " failed, " (count(State::Warn)) " with warnings, "
-            (count(State::Skipped)) " skipped"
+            (findings.len()) " checks: " (count(CheckState::Fail)) " failed, " (count(CheckState::Warn)) " with warnings, "
+            (count(CheckState::Skipped)) " skipped"
         }
-        (table("Findings", &columns(&["State", "Check", "What was seen", "What to do"]), &rows))
+        (table("Findings", &columns(&["CheckState", "Check", "What was seen", "What to do"]), &rows))
     }
 }
 
-fn badge(state: State) -> Markup {
+fn badge(state: CheckState) -> Markup {
     let (class, word) = match state {
-        State::Ok => ("good", "ok"),
-        State::Skipped => ("unsure", "skipped"),
-        State::Warn => ("unsure", "warn"),
-        State::Fail => ("bad", "FAIL"),
+        CheckState::Ok => ("good", "ok"),
+        CheckState::Skipped => ("unsure", "skipped"),
+        CheckState::Warn => ("unsure", "warn"),
+        CheckState::Fail => ("bad", "FAIL"),
     };
     html! { span class={ "badge " (class) } { (word) } }
 }

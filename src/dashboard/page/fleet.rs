@@ -10,7 +10,7 @@ use super::table::{columns as heads, scroll};
 use super::{Frame, Tab, notices};
 use crate::dashboard::Shared;
 use crate::dashboard::cache::{Content, Entry};
-use crate::dashboard::query::{Query, Sort, State};
+use crate::dashboard::query::{ObjectFilter, Query, Sort};
 use crate::overview::cluster_views;
 use crate::overview::model::{ClusterView, FederatedHpaSummary, Pressure};
 
@@ -65,10 +65,10 @@ fn matched<'a>(content: &'a Content, query: &Query) -> Vec<&'a Entry> {
         let one = &entry.summary;
         let named = text.is_empty() || has(&one.name) || has(&one.namespace) || has(&one.target.name);
         let state = match query.state {
-            State::Any => true,
-            State::Attention => one.needs_attention(),
-            State::NotReady => one.ready.status != "True",
-            State::AtMax => one.at_max,
+            ObjectFilter::Any => true,
+            ObjectFilter::Attention => one.needs_attention(),
+            ObjectFilter::NotReady => one.ready.status != "True",
+            ObjectFilter::AtMax => one.at_max,
         };
         named && state && (query.namespace.is_empty() || one.namespace == query.namespace)
     };
@@ -160,16 +160,16 @@ fn totals(content: &Content) -> Markup {
     let all = || content.federated_hpas.values().map(|entry| &entry.summary);
     let count = |test: fn(&FederatedHpaSummary) -> bool| all().filter(|one| test(one)).count();
     let replicas: i64 = all().filter_map(|one| one.current_replicas).map(i64::from).fold(0, i64::saturating_add);
-    let figure = |value: String, words: &str, state: State| {
+    let figure = |value: String, words: &str, state: ObjectFilter| {
         let query = Query { state, ..Query::default() };
         html! { li { a href=(query.link("/")) { strong { (value) } " " (words) } } }
     };
     html! {
         ul.totals aria-label="Summary" {
-            (figure(content.federated_hpas.len().to_string(), "FederatedHPAs", State::Any))
-            (figure(count(|one| one.ready.status != "True").to_string(), "not ready", State::NotReady))
-            (figure(count(|one| one.at_max).to_string(), "at their max", State::AtMax))
-            (figure(count(FederatedHpaSummary::needs_attention).to_string(), "need attention", State::Attention))
+            (figure(content.federated_hpas.len().to_string(), "FederatedHPAs", ObjectFilter::Any))
+            (figure(count(|one| one.ready.status != "True").to_string(), "not ready", ObjectFilter::NotReady))
+            (figure(count(|one| one.at_max).to_string(), "at their max", ObjectFilter::AtMax))
+            (figure(count(FederatedHpaSummary::needs_attention).to_string(), "need attention", ObjectFilter::Attention))
             li { a href="/clusters" { strong { (content.clusters.len()) } " clusters" } }
             li { span { strong { (replicas) } " replicas" } }
         }
@@ -195,9 +195,9 @@ fn filter(content: &Content, query: &Query) -> Markup {
                 }
             }
             label {
-                "State "
+                "ObjectFilter "
                 select name="state" {
-                    @for (value, words) in State::ALL.map(State::names) {
+                    @for (value, words) in ObjectFilter::ALL.map(ObjectFilter::names) {
                         option value=(value) selected[query.state.names().0 == value] { (words) }
                     }
                 }

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::{Context, Finding, PATIENCE, State};
+use super::{CheckState, Context, Finding, PATIENCE};
 use crate::admission::registration::Location;
 
 const CHECK: &str = "certificate";
@@ -38,7 +38,7 @@ pub(super) async fn certificate(context: &Context, location: &Location) -> Findi
                 "names of the host cluster are known there only: run this command in a pod, or trust the probe below";
             return Finding::new(
                 CHECK,
-                State::Skipped,
+                CheckState::Skipped,
                 format!("{host}:{port} is not reached from here: {error}"),
                 to_do,
             );
@@ -46,7 +46,7 @@ pub(super) async fn certificate(context: &Context, location: &Location) -> Findi
         Err(_) => {
             return Finding::new(
                 CHECK,
-                State::Skipped,
+                CheckState::Skipped,
                 format!("{host}:{port} does not answer"),
                 "run this command in a pod",
             );
@@ -69,7 +69,7 @@ fn end(until: Option<Timestamp>, now: Timestamp) -> Finding {
     let Some(until) = until else { return Finding::ok(CHECK, "trusted") };
     let seen = format!("trusted, for the name of the URL, until {until}");
     if until.duration_since(now) < SOON {
-        return Finding::new(CHECK, State::Warn, seen, "renew it: it ends within a week");
+        return Finding::new(CHECK, CheckState::Warn, seen, "renew it: it ends within a week");
     }
     Finding::ok(CHECK, seen)
 }

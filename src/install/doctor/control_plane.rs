@@ -10,7 +10,8 @@ use kube::api::PostParams;
 use kube::client::Body;
 use serde_json::Value;
 
-use super::{Context, Finding, State};
+use super::{CheckState, Context, Finding};
+use crate::controller::failure::{Asked, Failure};
 use crate::decision::freeze::{FREEZE, FROZEN, Freeze};
 use crate::decision::lease::VERSION;
 use crate::install::apply::list;
@@ -27,7 +28,10 @@ const CLOCKS: (SignedDuration, SignedDuration) = (SignedDuration::from_secs(2), 
 pub(super) async fn connection(context: &Context) -> Vec<Finding> {
     let asked = http::Request::get("/version").body(Body::empty());
     let answer = match asked {
-        Ok(request) => context.client.send(request).await.map_err(|error| error.to_string()),
+        Ok(request) => context.client.send(request).await.map_err(|error| {
+            let asked = Asked { verb: "get", group: "", resource: "", object: &"/version" };
+            Failure::of(&error, asked).message
+        }),
         Err(error) => Err(error.to_string()),
     };
     let (head, body) = match answer {
@@ -52,7 +56,7 @@ pub(super) async fn connection(context: &Context) -> Vec<Finding> {
     found.push(match minor {
         Some(minor) if minor < OLDEST => {
             let to_do = "stored objects that break a new rule cannot be changed in other fields before Kubernetes 1.30: update it";
-            Finding::new("version", State::Warn, text, to_do)
+            Finding::new("version", CheckState::Warn, text, to_do)
         }
         _ => Finding::ok("version", text),
     });
@@ -67,7 +71,7 @@ pub(super) async fn connection(context: &Context) -> Vec<Finding> {
 
 fn clocks(theirs: Option<Timestamp>, ours: Timestamp) -> Finding {
     let Some(theirs) = theirs else {
-        return Finding::new("clock", State::Skipped, "the response of the API server has no time", "");
+        return Finding::new("clock", CheckState::Skipped, "the response of the API server has no time", "");
     };
     let (warn, fail) = CLOCKS;
     // The header has whole seconds.
@@ -76,7 +80,7 @@ fn clocks(theirs: Option<Timestamp>, ours: Timestamp) -> Finding {
     let to_do = "set the clocks by NTP: cron rules run by the clock of the controller";
     match apart {
         apart if apart > fail => Finding::fail("clock", seen, to_do),
-        apart if apart > warn => Finding::new("clock", State::Warn, seen, to_do),
+        apart if apart > warn => Finding::new("clock", CheckState::Warn, seen, to_do),
         _ => Finding::ok("clock", seen),
     }
 }
@@ -127,7 +131,7 @@ pub(super) async fn rights(context: &Context) -> Option<Finding> {
             match reviews.create(&PostParams::default(), &review).await {
                 Ok(review) if review.status.as_ref().is_some_and(|status| status.allowed) => {}
                 Ok(_) => missing.push(format!("{verb} {resource}")),
-                Err(error) => return Some(Finding::new("rights", State::Skipped, error.to_string(), "")),
+                Err(error) => return Some(Finding::new("rights", CheckState::Skipped, error.to_string(), "")),
             }
         }
     }
@@ -154,7 +158,7 @@ pub(super) async fn lease(context: &Context) -> Vec<Finding> {
         Ok(None) => {
             let seen = format!("there is no Lease {namespace}/{name}");
             let to_do = "no controller has led yet: is one running, with these --lease flags?";
-            vec![Finding::new(CHECK, State::Warn, seen, to_do)]
+            vec![Finding::new(CHECK, CheckState::Warn, seen, to_do)]
         }
         Err(error) => vec![Finding::fail(CHECK, error.to_string(), "")],
     }
@@ -166,10 +170,10 @@ fn holder(check: &'static str, metadata: &ObjectMeta, lease: LeaseSpec, context:
     let lasts = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or_default().max(15).into());
     match age {
         _ if holder == PARKED => {
-            let to_do = "run `fhpa install`, or wait for five minutes: an uninstallation has reserved the Lease";
-            Finding::new(check, State::Warn, "it is kept from controllers", to_do)
+            let to_do = "`fhpa install` frees it: an uninstallation has reserved the Lease";
+            Finding::new(check, CheckState::Warn, "it is kept from controllers", to_do)
         }
-        _ if holder.is_empty() => Finding::new(check, State::Warn, "it has no holder", "is a controller running?"),
+        _ if holder.is_empty() => Finding::new(check, CheckState::Warn, "it has no holder", "is a controller running?"),
         Some(age) if age > lasts.saturating_mul(2) => {
             let seen = format!("{holder} has not renewed it for {} s", age.as_secs());
             Finding::fail(check, seen, "no controller acts: see the logs of its pods")
@@ -196,11 +200,16 @@ fn freeze(lease: ObjectMeta, context: &Context) -> Finding {
                 None => "a freeze is asked for, and no leader has confirmed it yet",
             };
             let to_do = format!("`kubectl annotate lease {name} --namespace {namespace} {FREEZE}-` ends it");
-            Finding::new(CHECK, State::Warn, format!("{confirmed} ({})", asked.confirmation()), to_do)
+            Finding::new(CHECK, CheckState::Warn, format!("{confirmed} ({})", asked.confirmation()), to_do)
         }
         (None, Some(confirmed)) => {
             let seen = format!("the controllers are frozen, members keep scaling ({confirmed})");
-            Finding::new(CHECK, State::Warn, seen, "it ends with a leader that is started without the flag --freeze")
+            Finding::new(
+                CHECK,
+                CheckState::Warn,
+                seen,
+                "it ends with a leader that is started without the flag --freeze",
+            )
         }
     }
 }

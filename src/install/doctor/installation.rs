@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
-use super::{Context, Finding, State};
+use super::{CheckState, Context, Finding};
 use crate::admission::endpoint::Endpoint;
 use crate::admission::registration::Location;
 use crate::api::served;
@@ -24,18 +24,18 @@ const INSTALL: &str = "run `fhpa install`";
 const READER: &str = "ask with an administrator's kubeconfig: the processes read only what they need";
 
 /// The state of an object: `Ok`, or the problem.
-async fn standing(context: &Context, manifest: &Manifest) -> Result<(), (State, String)> {
+async fn standing(context: &Context, manifest: &Manifest) -> Result<(), (CheckState, String)> {
     let failed = |failure: Failure| match failure.reason {
         // The processes may have permission to write but not to read.
-        reason::FORBIDDEN => (State::Skipped, failure.message),
-        _ => (State::Fail, failure.message),
+        reason::FORBIDDEN => (CheckState::Skipped, failure.message),
+        _ => (CheckState::Fail, failure.message),
     };
     let live = place(&manifest.object).get(&context.client).await.map_err(failed)?;
     let wanted = wanted(manifest, live.as_ref()).map_err(failed)?;
     let (name, Some(wanted)) = (name(manifest), wanted) else { return Ok(()) };
-    let Some(live) = live else { return Err((State::Fail, format!("{name} does not exist"))) };
+    let Some(live) = live else { return Err((CheckState::Fail, format!("{name} does not exist"))) };
     let places = differences(&wanted, &live);
-    if places.is_empty() { Ok(()) } else { Err((State::Fail, format!("{name} differs in {}", places.join(", ")))) }
+    if places.is_empty() { Ok(()) } else { Err((CheckState::Fail, format!("{name} differs in {}", places.join(", ")))) }
 }
 
 fn name(manifest: &Manifest) -> String {
@@ -48,7 +48,7 @@ async fn all(context: &Context, check: &'static str, manifests: &[Manifest], fin
     for manifest in manifests {
         match standing(context, manifest).await {
             Ok(()) => {}
-            Err((State::Skipped, seen)) => found.push(Finding::new(check, State::Skipped, seen, READER)),
+            Err((CheckState::Skipped, seen)) => found.push(Finding::new(check, CheckState::Skipped, seen, READER)),
             Err((state, seen)) => found.push(Finding::new(check, state, seen, to_do)),
         }
     }
@@ -89,7 +89,7 @@ pub(super) async fn frozen(context: &Context) -> Vec<Finding> {
             Ok(Some(live)) => served::lost(&manifest.object, &live),
             Ok(None) => Vec::new(),
             Err(failure) if failure.reason == reason::FORBIDDEN => {
-                found.push(Finding::new(CHECK, State::Skipped, failure.message, READER));
+                found.push(Finding::new(CHECK, CheckState::Skipped, failure.message, READER));
                 continue;
             }
             Err(failure) => {
@@ -122,7 +122,7 @@ pub(super) async fn policy(context: &Context) -> Finding {
                 return Finding::ok(CHECK, "the API server has no MutatingAdmissionPolicy: the webhook does it");
             }
             Err(failure) if failure.reason == reason::FORBIDDEN => {
-                return Finding::new(CHECK, State::Skipped, failure.message, READER);
+                return Finding::new(CHECK, CheckState::Skipped, failure.message, READER);
             }
             Err(failure) => return Finding::fail(CHECK, failure.message, ""),
         };
@@ -130,7 +130,7 @@ pub(super) async fn policy(context: &Context) -> Finding {
         if differs {
             let is = if live.is_some() { "is another one" } else { "does not exist" };
             let to_do = "run `fhpa install`; with --guard-definitions=false this is expected";
-            return Finding::new(CHECK, State::Warn, format!("{} {is}", name(manifest)), to_do);
+            return Finding::new(CHECK, CheckState::Warn, format!("{} {is}", name(manifest)), to_do);
         }
     }
     Finding::ok(CHECK, "definitions that are applied over those of fhpa keep its fields")
@@ -158,7 +158,7 @@ pub(super) async fn suspended(context: &Context) -> Finding {
     let to_do =
         "a leading controller gives them back: see the check of the lease; `fhpa uninstall` does it without one";
     let failed = |failure: Failure| match failure.reason {
-        reason::FORBIDDEN => Finding::new(CHECK, State::Skipped, failure.message, READER),
+        reason::FORBIDDEN => Finding::new(CHECK, CheckState::Skipped, failure.message, READER),
         _ => Finding::fail(CHECK, failure.message, ""),
     };
     let marked = match marks::marked(&context.client).await {
@@ -224,7 +224,7 @@ pub(super) async fn registration(context: &Context) -> (Finding, Option<Location
     if optional {
         let seen = format!("the webhook is registered at {url}, and writes pass unreviewed while it does not answer");
         let to_do = format!("remove the annotation {FAILURE_POLICY} of both configurations once it answers again");
-        return (Finding::new(CHECK, State::Warn, seen, to_do), location);
+        return (Finding::new(CHECK, CheckState::Warn, seen, to_do), location);
     }
     (Finding::ok(CHECK, format!("the webhook is registered at {url}")), location)
 }
@@ -258,7 +258,7 @@ pub(super) async fn probe(context: &Context) -> Finding {
             Finding::fail(CHECK, status.message, to_do)
         }
         Err(kube::Error::Api(status)) if status.code == 403 => {
-            Finding::new(CHECK, State::Skipped, status.message, "this user may not create a CronFederatedHPA")
+            Finding::new(CHECK, CheckState::Skipped, status.message, "this user may not create a CronFederatedHPA")
         }
         Err(error) => Finding::fail(CHECK, error.to_string(), ""),
         Ok(_) => Finding::fail(CHECK, "a schedule that never fires is accepted (dry run)", INSTALL),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::{Context, Finding, LOOKED_AT, PATIENCE, State};
+use super::{CheckState, Context, Finding, LOOKED_AT, PATIENCE};
 use crate::estimator::grpc::Address;
 use crate::reconcile::federated_hpa::observe::members::proxied;
 
@@ -32,7 +32,7 @@ pub(super) fn is_ready(cluster: &Value) -> bool {
 pub(super) async fn members(context: &Context, clusters: &[Value]) -> Finding {
     const CHECK: &str = "members";
     if clusters.is_empty() {
-        return Finding::new(CHECK, State::Warn, "no cluster has joined", "join one with `karmadactl join`");
+        return Finding::new(CHECK, CheckState::Warn, "no cluster has joined", "join one with `karmadactl join`");
     }
     let looked_at = clusters.get(..clusters.len().min(LOOKED_AT)).unwrap_or_default();
     let down: Vec<&str> = looked_at.iter().filter(|cluster| !is_ready(cluster)).map(name).collect();
@@ -48,7 +48,7 @@ pub(super) async fn members(context: &Context, clusters: &[Value]) -> Finding {
         let to_do = "ask with an administrator's kubeconfig; the processes themselves only patch through the proxy";
         return Finding::new(
             CHECK,
-            State::Skipped,
+            CheckState::Skipped,
             format!("this user may not read through the proxy: {}", wrong.join("; ")),
             to_do,
         );
@@ -58,7 +58,7 @@ pub(super) async fn members(context: &Context, clusters: &[Value]) -> Finding {
         return Finding::ok(CHECK, format!("{} ready, and reached through the proxy", clusters.len()));
     }
     let to_do = "recover them; a member that is not reachable through clusters/proxy is scaled by its HPA alone";
-    Finding::new(CHECK, State::Warn, wrong.join("; "), to_do)
+    Finding::new(CHECK, CheckState::Warn, wrong.join("; "), to_do)
 }
 
 /// Code and message of a failure.
@@ -84,10 +84,10 @@ pub(super) async fn estimators(context: &Context, clusters: &[Value]) -> Finding
     let seen = format!("{count} of {} clusters have one that is reachable from here", looked_at.len());
     if count == 0 || looked_at.is_empty() {
         let to_do = "nothing, when none is installed: free capacity then comes from the resource summaries of Clusters";
-        return Finding::new(CHECK, State::Skipped, seen, to_do);
+        return Finding::new(CHECK, CheckState::Skipped, seen, to_do);
     }
     if count < looked_at.len() {
-        return Finding::new(CHECK, State::Warn, seen, "install karmada-scheduler-estimator for the others, too");
+        return Finding::new(CHECK, CheckState::Warn, seen, "install karmada-scheduler-estimator for the others, too");
     }
     Finding::ok(CHECK, seen)
 }

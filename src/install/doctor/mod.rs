@@ -28,7 +28,7 @@ const LOOKED_AT: usize = 100;
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum CheckState {
     /// As it should be.
     Ok,
     /// It could not be checked from here.
@@ -40,29 +40,29 @@ pub enum State {
 }
 
 /// Possible problems: each check, and its states. The troubleshooting guide describes each.
-pub const TROUBLES: &[(&str, &[State])] = &[
-    ("connection", &[State::Fail]),
-    ("version", &[State::Warn]),
-    ("clock", &[State::Skipped, State::Warn, State::Fail]),
-    ("karmada", &[State::Fail]),
-    ("rights", &[State::Skipped, State::Fail]),
-    ("definitions", &[State::Skipped, State::Fail]),
-    ("frozen", &[State::Skipped, State::Fail]),
-    ("definition guard", &[State::Skipped, State::Warn, State::Fail]),
-    ("karmada's webhooks", &[State::Skipped, State::Fail]),
-    ("customizations", &[State::Skipped, State::Fail]),
-    ("registration", &[State::Warn, State::Fail]),
-    ("certificate", &[State::Skipped, State::Warn, State::Fail]),
-    ("probe", &[State::Skipped, State::Fail]),
-    ("lease", &[State::Warn, State::Fail]),
-    ("freeze", &[State::Warn]),
-    ("suspended bindings", &[State::Skipped, State::Fail]),
-    ("upstream controllers", &[State::Fail]),
-    ("members", &[State::Skipped, State::Warn, State::Fail]),
-    ("estimators", &[State::Skipped, State::Warn]),
-    ("modes", &[State::Skipped, State::Warn, State::Fail]),
-    ("member metrics", &[State::Skipped, State::Warn, State::Fail]),
-    ("other autoscalers", &[State::Skipped, State::Fail]),
+pub const TROUBLES: &[(&str, &[CheckState])] = &[
+    ("connection", &[CheckState::Fail]),
+    ("version", &[CheckState::Warn]),
+    ("clock", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
+    ("karmada", &[CheckState::Fail]),
+    ("rights", &[CheckState::Skipped, CheckState::Fail]),
+    ("definitions", &[CheckState::Skipped, CheckState::Fail]),
+    ("frozen", &[CheckState::Skipped, CheckState::Fail]),
+    ("definition guard", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
+    ("karmada's webhooks", &[CheckState::Skipped, CheckState::Fail]),
+    ("customizations", &[CheckState::Skipped, CheckState::Fail]),
+    ("registration", &[CheckState::Warn, CheckState::Fail]),
+    ("certificate", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
+    ("probe", &[CheckState::Skipped, CheckState::Fail]),
+    ("lease", &[CheckState::Warn, CheckState::Fail]),
+    ("freeze", &[CheckState::Warn]),
+    ("suspended bindings", &[CheckState::Skipped, CheckState::Fail]),
+    ("upstream controllers", &[CheckState::Fail]),
+    ("members", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
+    ("estimators", &[CheckState::Skipped, CheckState::Warn]),
+    ("modes", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
+    ("member metrics", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
+    ("other autoscalers", &[CheckState::Skipped, CheckState::Fail]),
 ];
 
 /// Result of one check, with details.
@@ -72,7 +72,7 @@ pub struct Finding {
     /// Name of the check.
     pub check: &'static str,
     /// The state.
-    pub state: State,
+    pub state: CheckState,
     /// The observation.
     pub seen: String,
     /// What to do; empty when nothing is needed.
@@ -80,17 +80,17 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(check: &'static str, state: State, seen: impl Into<String>, to_do: impl Into<String>) -> Self {
+    fn new(check: &'static str, state: CheckState, seen: impl Into<String>, to_do: impl Into<String>) -> Self {
         let (seen, to_do): (String, String) = (seen.into(), to_do.into());
         Self { check, state, seen: excerpt(&seen, ERROR).to_owned(), to_do }
     }
 
     fn ok(check: &'static str, seen: impl Into<String>) -> Self {
-        Self::new(check, State::Ok, seen, "")
+        Self::new(check, CheckState::Ok, seen, "")
     }
 
     fn fail(check: &'static str, seen: impl Into<String>, to_do: impl Into<String>) -> Self {
-        Self::new(check, State::Fail, seen, to_do)
+        Self::new(check, CheckState::Fail, seen, to_do)
     }
 }
 
@@ -109,7 +109,7 @@ pub struct Context {
 /// Runs all checks, in the order of their dependencies. Without a connection, no further ones.
 pub async fn examine(context: &Context) -> Vec<Finding> {
     let connected = control_plane::connection(context).await;
-    if connected.iter().any(|finding| finding.state == State::Fail) {
+    if connected.iter().any(|finding| finding.state == CheckState::Fail) {
         return connected;
     }
     let mut all = connected;

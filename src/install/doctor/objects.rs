@@ -7,7 +7,7 @@ use futures::future::join_all;
 use serde_json::Value;
 
 use super::members::{ask, is_ready, name};
-use super::{Context, Finding, LOOKED_AT, State};
+use super::{CheckState, Context, Finding, LOOKED_AT};
 use crate::controller::failure::{Failure, reason};
 use crate::controller::managers;
 use crate::decision::defaults::Mode;
@@ -23,7 +23,7 @@ pub(super) fn modes(hpas: &[Value]) -> Finding {
     if !undecided.is_empty() {
         let seen = format!("stored without spec.mode: {}", Few(&undecided));
         let to_do = "set spec.mode, or start the processes with --default-mode: Centralized is what Karmada ran";
-        return Finding::new(CHECK, State::Warn, seen, to_do);
+        return Finding::new(CHECK, CheckState::Warn, seen, to_do);
     }
     let unnamed: Vec<String> = hpas.iter().filter(|hpa| is_unnamed(hpa)).map(key).collect();
     if unnamed.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn modes(hpas: &[Value]) -> Finding {
     }
     let seen = format!("of {} FederatedHPAs the manifest names none: {}", unnamed.len(), Few(&unnamed));
     let to_do = "a hint: write spec.mode into them, so that they mean the same in another control plane";
-    Finding::new(CHECK, State::Ok, seen, to_do)
+    Finding::new(CHECK, CheckState::Ok, seen, to_do)
 }
 
 fn key(hpa: &Value) -> String {
@@ -108,14 +108,14 @@ impl Fault {
             ),
             Self::Refused => Finding::new(
                 check,
-                State::Warn,
+                CheckState::Warn,
                 format!("refused to this user: {places}"),
                 "the processes need the roles of `fhpa install --output - --member-rbac` there; doctor asks as the user of this \
                  kubeconfig",
             ),
             Self::Unavailable => Finding::new(
                 check,
-                State::Warn,
+                CheckState::Warn,
                 format!("not available: {places}"),
                 "see the APIService and its pods there (`kubectl get apiservice`): until it answers nothing is scaled down",
             ),
@@ -165,7 +165,7 @@ pub(super) async fn metrics(context: &Context, hpas: &[Value], clusters: &[Value
 pub(super) fn unread(check: &'static str, failure: Failure) -> Finding {
     match failure.reason {
         reason::FORBIDDEN => {
-            Finding::new(check, State::Skipped, failure.message, "ask with an administrator's kubeconfig")
+            Finding::new(check, CheckState::Skipped, failure.message, "ask with an administrator's kubeconfig")
         }
         _ => Finding::fail(check, failure.message, ""),
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::members::{is_ready, name};
 use super::objects::unread;
-use super::{Context, Finding, LOOKED_AT, State};
+use super::{CheckState, Context, Finding, LOOKED_AT};
 use crate::api::FederatedHPA;
 use crate::api::scaler::{PlainHPA, ScaledObject};
 use crate::convert::{self, Scaler};
@@ -60,7 +60,12 @@ pub(super) async fn scalers(context: &Context, hpas: &[Value], clusters: &[Value
     }
     if !silent.is_empty() {
         let seen = format!("the HPAs of {} cannot be read", Few(&silent));
-        return Finding::new(CHECK, State::Skipped, seen, "ask with an administrator's kubeconfig, when they answer");
+        return Finding::new(
+            CHECK,
+            CheckState::Skipped,
+            seen,
+            "ask with an administrator's kubeconfig, when they answer",
+        );
     }
     Finding::ok(CHECK, format!("none on the workloads of {} FederatedHPAs", hpas.len()))
 }

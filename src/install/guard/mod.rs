@@ -50,6 +50,7 @@ pub struct Guard {
     definitions_guarded: bool,
     engine: Engine<GuardWorker>,
     poster: Poster,
+    gauges: Arc<GuardMetrics>,
 }
 
 impl Guard {
@@ -74,6 +75,7 @@ impl Guard {
             wanted.extend(manifests::registration(&location.borrow(), definitions_guarded)?);
         }
         let managed = Arc::new(ManagedObjects::new(wanted));
+        let gauges = Arc::clone(&metrics);
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&counted));
         let worker = GuardWorker::new(Dependencies {
             client: client.clone(),
@@ -86,17 +88,31 @@ impl Guard {
             counted,
         });
         let engine = Engine::new(Arc::new(worker), clock, 1);
-        Ok(Self { client, managed, location, definitions_guarded, engine, poster })
+        Ok(Self { client, managed, location, definitions_guarded, engine, poster, gauges })
     }
 
     /// Always observes, and corrects drift while this process leads, until `stop` is true.
     pub async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        let Self { client, managed, location, definitions_guarded, engine, poster } = self;
+        let Self { client, managed, location, definitions_guarded, engine, poster, gauges } = self;
+        let withdraws = withdraw(leadership.clone(), &gauges);
         let works = async { tokio::join!(engine.run(leadership, stop.clone()), poster.run(stop)) };
         let looks = async { tokio::join!(managed.watch(&client), follow(&managed, location, definitions_guarded)) };
         tokio::select! {
             _ = works => {}
             _ = looks => {}
+            () = withdraws => {}
+        }
+    }
+}
+
+/// Withdraws the gauges of a leader whenever this process is none. Without end.
+async fn withdraw(mut leadership: watch::Receiver<Option<Leader>>, gauges: &GuardMetrics) {
+    loop {
+        if leadership.borrow_and_update().is_none() {
+            gauges.withdraw();
+        }
+        if leadership.changed().await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 }

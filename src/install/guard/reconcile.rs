@@ -43,14 +43,14 @@ pub(super) struct Dependencies {
 /// Corrects drift.
 pub(super) struct GuardWorker {
     dependencies: Dependencies,
-    known: Mutex<BTreeMap<Key, Known>>,
+    known: Mutex<BTreeMap<Key, DriftState>>,
     /// CAs of the parts of the registration, as stored.
     carried: Mutex<BTreeMap<Key, String>>,
 }
 
 /// State of an object between two reconciles.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct DriftState {
     backoff: DriftBackoff,
     /// Last reported problem, while it lasts.
     reported: Option<&'static str>,

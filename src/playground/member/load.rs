@@ -9,15 +9,15 @@ type Name = (String, String);
 
 /// The load of all workloads.
 #[derive(Debug, Default)]
-pub struct Load(Mutex<State>);
+pub struct Load(Mutex<WorkloadLoads>);
 
 #[derive(Debug, Default)]
-struct State {
+struct WorkloadLoads {
     totals: BTreeMap<Name, i64>,
     ready: BTreeMap<String, BTreeMap<Name, u32>>,
 }
 
-impl State {
+impl WorkloadLoads {
     /// The load of each ready pod of a workload; the whole load as an error when none is ready.
     fn share(&self, name: &Name) -> Result<i64, i64> {
         let ready: u32 = self.ready.values().filter_map(|cluster| cluster.get(name)).sum();
@@ -65,7 +65,7 @@ impl Load {
         self.with(|state| state.ready.remove(cluster));
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut WorkloadLoads) -> T) -> T {
         work(&mut self.0.lock())
     }
 }

@@ -23,7 +23,7 @@ use super::whole::Wholeness;
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
-use crate::decision::backoff;
+use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::cron::ledger::{Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
 use crate::decision::cron::supersede::{Later, remainder};
@@ -263,7 +263,12 @@ impl CronWorker {
         if retry_state.reason == Some(failure.reason) {
             return;
         }
-        info!(object = %key, target = %entry.target(key), reason = failure.reason, "{failure}");
+        let target = entry.target(key);
+        if failure.class == ErrorClass::Transient {
+            info!(object = %key, %target, reason = failure.reason, "{failure}");
+        } else {
+            warn!(object = %key, %target, reason = failure.reason, "{failure}");
+        }
         self.reporter.postponed(leader, key, entry, failure);
     }
 

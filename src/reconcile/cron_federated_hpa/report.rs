@@ -160,9 +160,6 @@ impl Reporter {
     /// Counts a retry.
     pub fn retried(&self, class: ErrorClass) {
         self.metrics.retried(class);
-        if class == ErrorClass::Conflict {
-            self.metrics.conflicts.inc();
-        }
     }
 
     /// Counts a reconcile that ended.

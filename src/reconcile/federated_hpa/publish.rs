@@ -151,6 +151,9 @@ impl FederatedHpaWorker {
             written = status::write(&self.writer, leader, entry, &smaller).await;
             tried = Cow::Owned(smaller);
         }
+        if written.is_ok() {
+            self.reporter.status_written();
+        }
         written
     }
 }

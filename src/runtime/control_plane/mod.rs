@@ -10,6 +10,7 @@ mod kubeconfig;
 mod one_watch;
 mod reload;
 mod requests;
+mod restore;
 mod retry_after;
 
 use std::collections::HashSet;

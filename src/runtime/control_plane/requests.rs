@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::Stream;
+use http::header::ACCEPT;
 use http::{Method, Request, Response, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::Frame;
 use kube::client::Body;
 use parking_lot::Mutex;
-use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tower::{BoxError, Service};
 use tracing::warn;
 
+use super::restore::{Versions, began, one_of, version};
 use super::retry_after::in_status;
 use super::{Bounds, Current, Listed, Reader, Server, redacted};
 use crate::runtime::clock;
@@ -44,15 +45,12 @@ pub(super) struct Requests {
     current: Current,
     bounds: Bounds,
     metrics: Arc<RequestMetrics>,
-    leases: Arc<Mutex<Leases>>,
+    versions: Arc<Mutex<Versions>>,
 }
-
-/// Path of the last Lease read or written, and its version.
-type Leases = Option<(String, u64)>;
 
 impl Requests {
     pub(super) fn new(current: Current, bounds: Bounds, metrics: Arc<RequestMetrics>) -> Self {
-        Self { current, bounds, metrics, leases: Arc::default() }
+        Self { current, bounds, metrics, versions: Arc::default() }
     }
 
     async fn send(self, request: Request<Body>) -> Result<Answer, BoxError> {
@@ -74,7 +72,9 @@ impl Requests {
         let streamed = request.extensions().get::<Streamed>().is_some();
         let path = request.uri().path().to_owned();
         let reader = request.extensions().get().map_or_else(|| Reader::Path(path.clone()), |id| Reader::Watch(*id));
-        if verb == Verb::Watch && server.is_foreign(request.uri(), &reader) {
+        if verb == Verb::Watch
+            && (server.is_foreign(request.uri(), &reader) || self.is_ahead(&server, request.uri(), &reader).await)
+        {
             return Ok(Response::new(whole(Bytes::from_static(EXPIRED))));
         }
         let (mut head, body) = server.client.send(request).await.map_err(redacted)?.into_parts();
@@ -93,45 +93,47 @@ impl Requests {
         // The caller collects it anyway; here that is within the time limit.
         let bytes = Limited::new(body, ANSWER).collect().await?.to_bytes();
         if verb == Verb::List && head.status.is_success() {
+            self.versions.lock().listed(&reader);
             server.listed(reader);
-        } else if head.status.is_success() && self.went_back(&path, &bytes) {
-            warn!("the API server was restored from a backup: everything is listed again");
-            // Watches would continue from versions in the future, and deliver no events until then.
-            self.current.send_if_modified(|current| {
-                let stays = Arc::ptr_eq(current, &server);
-                if stays {
-                    *current = Arc::new(server.forgotten());
-                }
-                stays
-            });
+        } else if head.status.is_success() && self.versions.lock().lease_went_back(&path, &bytes) {
+            self.restored(&server);
         }
         Ok(Response::from_parts(head, whole(bytes)))
     }
 
-    /// Whether a Lease has a smaller version than before. A process reads or writes its Lease every few seconds.
-    fn went_back(&self, path: &str, answer: &[u8]) -> bool {
-        let Some((place, _)) = path.split_once("/leases").filter(|_| path.contains("coordination.k8s.io")) else {
-            return false;
-        };
-        let Some(version) = version(answer) else { return false };
-        let mut leases = self.leases.lock();
-        let before = leases.replace((place.to_owned(), version));
-        before.is_some_and(|(where_, before)| where_ == place && version < before)
+    /// All watches end, and list everything again.
+    fn restored(&self, server: &Arc<Server>) {
+        self.current.send_if_modified(|current| {
+            let stays = Arc::ptr_eq(current, server);
+            if stays {
+                warn!("the API server was restored from a backup: everything is listed again");
+                *current = Arc::new(server.forgotten());
+            }
+            stays
+        });
     }
-}
 
-/// The version of an object.
-fn version(answer: &[u8]) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        metadata: Metadata,
+    /// Whether a watch would go on from a version that the server has yet to reach. A server that does not say its
+    /// version is not known to be restored.
+    async fn is_ahead(&self, server: &Arc<Server>, uri: &Uri, reader: &Reader) -> bool {
+        let Some(from) = self.versions.lock().goes_on(uri, reader) else { return false };
+        let ahead = self.newest(server, uri).await.is_some_and(|newest| newest < from);
+        if ahead {
+            self.restored(server);
+        }
+        ahead
     }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Metadata {
-        resource_version: String,
+
+    /// The current version of what is watched.
+    async fn newest(&self, server: &Server, uri: &Uri) -> Option<u64> {
+        let (verb, metrics) = (Verb::List, Arc::clone(&self.metrics));
+        let mut counted = Counted { metrics, verb, begun: clock::steady(), code: Code::Error };
+        let request = Request::get(one_of(uri)).header(ACCEPT, "application/json").body(Body::empty()).ok()?;
+        let answer = server.client.send(request).await.ok()?;
+        counted.code = Code::Status(answer.status().as_u16());
+        let bytes = Limited::new(answer.into_body(), ANSWER).collect().await.ok()?.to_bytes();
+        version(&bytes)
     }
-    serde_json::from_slice::<Versioned>(answer).ok()?.metadata.resource_version.parse().ok()
 }
 
 /// Counts one request when it ends, even when the caller no longer waits.
@@ -169,11 +171,8 @@ impl Server {
     /// Whether a watch continues from a version of another server, or of this one before it was restored, where it may
     /// now mean another object.
     fn is_foreign(&self, uri: &Uri, reader: &Reader) -> bool {
-        let mut from =
-            uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.strip_prefix("resourceVersion="));
-        let goes_on = from.any(|version| !matches!(version, "" | "0"));
         let listed = |listed: &Listed| listed.lock().contains(reader);
-        goes_on && self.listed.as_ref().is_some_and(|all| !listed(all))
+        began(uri).is_some() && self.listed.as_ref().is_some_and(|all| !listed(all))
     }
 }
 

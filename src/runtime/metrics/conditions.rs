@@ -23,12 +23,12 @@ struct Labels {
 #[derive(Clone, Debug)]
 pub struct ConditionMetrics {
     gauges: Family<Labels, Gauge>,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<ObjectConditions>>,
 }
 
 /// Conditions of each object. Objects with equal conditions share them.
 #[derive(Debug, Default)]
-struct Known {
+struct ObjectConditions {
     objects: HashMap<Box<str>, Box<[Arc<Labels>]>>,
     counts: HashMap<Arc<Labels>, i64>,
 }
@@ -72,11 +72,11 @@ impl ConditionMetrics {
 
     /// Removes all objects: another process reports them now.
     pub fn clear(&self) {
-        *self.known.lock() = Known::default();
+        *self.known.lock() = ObjectConditions::default();
         self.gauges.clear();
     }
 
-    fn take(&self, known: &mut Known, before: &[Arc<Labels>]) {
+    fn take(&self, known: &mut ObjectConditions, before: &[Arc<Labels>]) {
         for labels in before {
             let left = known.counts.get(labels).map_or(0, |count| count.saturating_sub(1));
             if left > 0 {

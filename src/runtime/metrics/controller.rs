@@ -109,7 +109,7 @@ pub struct ControllerMetrics {
     /// Writes of a status.
     pub status_writes: Counter,
     /// Writes that lost against another writer (409).
-    pub conflicts: Counter,
+    conflicts: Counter,
     /// Events stored by the API server.
     pub events_posted: Counter,
     /// Events that were dropped: the queue was full, this process no longer led, or the API server rejected them.
@@ -265,6 +265,9 @@ impl ControllerMetrics {
     /// Counts a retry after an error of this class.
     pub fn retried(&self, class: ErrorClass) {
         let [conflict, transient, missing, refused] = &self.retries;
+        if class == ErrorClass::Conflict {
+            self.conflicts.inc();
+        }
         match class {
             ErrorClass::Conflict => conflict,
             ErrorClass::Transient => transient,
@@ -374,6 +377,7 @@ mod tests {
         counted.failed();
         counted.missed_runs.inc();
         counted.retried(ErrorClass::Missing);
+        counted.retried(ErrorClass::Conflict);
         for leads in [true, true, false] {
             counted.leads(leads);
         }
@@ -387,6 +391,7 @@ mod tests {
             "fhpa_cron_missed_runs_total 1",
             "fhpa_cron_late_runs_total 1",
             r#"fhpa_workqueue_retries_total{class="missing"} 1"#,
+            "fhpa_write_conflicts_total 1",
             r#"fhpa_events_total{result="dropped"} 0"#,
             r#"fhpa_workqueue_depth{controller="FederatedHPA"} 0"#,
             r#"fhpa_delay_queue_depth{controller="FederatedHPA"} 0"#,

@@ -45,6 +45,13 @@ impl GuardMetrics {
         }
     }
 
+    /// Withdraws what only a leader knows.
+    pub fn withdraw(&self) {
+        for gauges in [&self.in_sync, &self.drift_conflict, &self.reviews_optional] {
+            gauges.clear();
+        }
+    }
+
     /// Sets whether `object` is in sync.
     pub fn in_sync(&self, object: &str, in_sync: bool) {
         self.in_sync.get_or_create(&labels(object)).set(in_sync.into());

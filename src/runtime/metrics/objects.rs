@@ -62,7 +62,7 @@ pub struct ObjectMetrics {
     conditions: Family<ConditionLabels, Gauge>,
     omitted: Gauge,
     limit: Arc<AtomicUsize>,
-    known: Arc<Mutex<HashMap<ObjectKey, Known>>>,
+    known: Arc<Mutex<HashMap<ObjectKey, RecordedObject>>>,
     shown: Arc<AtomicUsize>,
 }
 
@@ -70,7 +70,7 @@ pub struct ObjectMetrics {
 type ObjectKey = (Box<str>, Box<str>);
 
 #[derive(Clone, Debug)]
-struct Known {
+struct RecordedObject {
     figures: ObjectFigures,
     /// Whether it has series of its own.
     shown: bool,
@@ -123,7 +123,7 @@ impl ObjectMetrics {
         }
         let shown =
             before.map_or_else(|| self.shown.load(Ordering::Relaxed) < self.limit.load(Ordering::Relaxed), |b| b.shown);
-        let before = known.insert(key, Known { figures: figures.clone(), shown });
+        let before = known.insert(key, RecordedObject { figures: figures.clone(), shown });
         self.add(figures, 1);
         match &before {
             Some(before) => self.add(&before.figures, -1),
@@ -139,7 +139,7 @@ impl ObjectMetrics {
     /// Removes an object that is gone, or is no longer handled.
     pub fn forget(&self, (namespace, name): (&str, &str)) {
         let mut known = self.known.lock();
-        let Some(Known { figures, shown }) = known.remove(&(namespace.into(), name.into())) else { return };
+        let Some(RecordedObject { figures, shown }) = known.remove(&(namespace.into(), name.into())) else { return };
         self.add(&figures, -1);
         if shown {
             self.shown.fetch_sub(1, Ordering::Relaxed);

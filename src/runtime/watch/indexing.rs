@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::event_handler::EventHandler;
 use super::index::Index;
-use super::kind_index::{KindIndex, Known};
+use super::kind_index::{IndexedObject, KindIndex};
 
 /// Stores the records of one kind in the index.
 pub(super) struct Indexing<K, R> {
@@ -24,7 +24,7 @@ impl<K, R> Indexing<K, R> {
     }
 }
 
-impl<K, R: Known> EventHandler<K> for Indexing<K, R> {
+impl<K, R: IndexedObject> EventHandler<K> for Indexing<K, R> {
     fn begin(&mut self) {
         self.listing.clear();
     }

@@ -7,14 +7,14 @@ use parking_lot::RwLock;
 use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, Target};
 
 /// A record that can be indexed.
-pub trait Known: Clone + Send + Sync {
+pub trait IndexedObject: Clone + Send + Sync {
     /// Its name; the namespace is that of its target.
     fn name(&self) -> &str;
     /// Its target.
     fn target(&self) -> &Target;
 }
 
-impl Known for KnownFederatedHPA {
+impl IndexedObject for KnownFederatedHPA {
     fn name(&self) -> &str {
         &self.name
     }
@@ -23,7 +23,7 @@ impl Known for KnownFederatedHPA {
     }
 }
 
-impl Known for KnownCronFederatedHPA {
+impl IndexedObject for KnownCronFederatedHPA {
     fn name(&self) -> &str {
         &self.name
     }
@@ -57,7 +57,7 @@ impl<K> Default for KindIndex<K> {
     }
 }
 
-impl<K: Known> Content<K> {
+impl<K: IndexedObject> Content<K> {
     /// Returns the targets of the record before and after.
     fn put(&mut self, known: K) -> Vec<Target> {
         let key = (known.target().namespace.clone(), known.name().to_owned());
@@ -80,7 +80,7 @@ impl<K: Known> Content<K> {
     }
 }
 
-impl<K: Known> KindIndex<K> {
+impl<K: IndexedObject> KindIndex<K> {
     /// Adds a record, or replaces the one of that name. Returns the targets of both.
     pub fn put(&self, known: K) -> Vec<Target> {
         self.content.write().put(known)

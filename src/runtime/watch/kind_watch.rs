@@ -100,7 +100,7 @@ where
     // Untyped, so that one object that cannot be decoded does not hide all others.
     let events = watcher(scope.objects(client, &resource), scope.config);
     pin_mut!(events);
-    let (known, retries) = (Known::default(), Retries::new(kind));
+    let (known, retries) = (KnownObjects::default(), Retries::new(kind));
     let mut receiver = Receiver { kind, intakes, listed, lists: false, absent, known, retries, metrics };
     loop {
         tokio::select! {
@@ -130,7 +130,7 @@ struct Receiver<'a, K> {
     lists: bool,
     /// Whether the kind was not served when it was last looked for: one refusal says that it still is not.
     absent: bool,
-    known: Known,
+    known: KnownObjects,
     retries: Retries,
     metrics: &'a Metrics,
 }
@@ -246,12 +246,12 @@ fn notify_all<K>(intakes: &mut Intakes<K>, what: impl Fn(&mut dyn EventHandler<K
 
 /// Which objects are known, to count them: a hash of each, as there may be a million.
 #[derive(Default)]
-struct Known {
+struct KnownObjects {
     objects: HashSet<u64>,
     hasher: RandomState,
 }
 
-impl Known {
+impl KnownObjects {
     fn insert(&mut self, key: &Key) {
         self.objects.insert(self.hasher.hash_one(key));
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use kube::Resource;
 
 use super::event_handler::EventHandler;
-use super::kind_index::{KindIndex, Known};
+use super::kind_index::{IndexedObject, KindIndex};
 use crate::convert::Scaler;
 use crate::decision::related_objects::{KnownScaler, ScalerKind, Target};
 
-impl Known for KnownScaler {
+impl IndexedObject for KnownScaler {
     fn name(&self) -> &str {
         &self.name
     }

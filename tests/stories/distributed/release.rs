@@ -13,7 +13,9 @@ use fhpa::playground::objects::{Kind, Objects};
 use fhpa::run::withdrawal::{HandedBack, LeaseHold};
 use fhpa::runtime::clock;
 use fhpa::runtime::lease_activity::LeaseLocation;
+use fhpa::runtime::lease_handover;
 use jiff::SignedDuration;
+use kube::Api;
 use serde_json::{Value, json};
 
 use super::{Stage, kind, plan, weights};
@@ -164,11 +166,18 @@ async fn an_uninstallation_takes_the_lease_from_a_controller_and_hands_back_with
     hold.park().await.unwrap();
     handed_back(&stage).await;
     // The controller still runs, and would like to begin anew.
-    stage.pass(240).await;
+    stage.pass(3600).await;
     handed_back(&stage).await;
     assert_eq!(pods(&stage).await, before);
     let hpa = stage.get("FederatedHPA", "web").await;
     assert!(items(&hpa, "/metadata/finalizers").is_empty());
+    assert!(one.leadership.borrow().is_none());
+    // What `fhpa install` does.
+    let leases = Api::namespaced(stage.fleet.control().client(), "karmada-system");
+    assert!(lease_handover::unpark(&leases, "fhpa").await.unwrap());
+    stage.pass(60).await;
+    assert!(one.leadership.borrow().is_some());
+    assert_eq!(pods(&stage).await, before);
     one.stop().await;
 }
 
@@ -192,7 +201,14 @@ async fn an_uninstallation_waits_for_a_controller_whose_lease_was_deleted() {
     stage.pass(60).await;
     handed_back(&stage).await;
     assert_eq!(pods(&stage).await, before);
+    // The reservation ends with the Lease.
+    let mut one = one;
+    delete_lease(&stage).await;
+    one.leads().await;
     one.stop().await;
+    let (hold, _) = taken(&stage).await;
+    assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));
+    hold.park().await.unwrap();
     // Now nothing is held, so it does not matter who acts.
     delete_lease(&stage).await;
     assert_eq!(taken(&stage).await.1, 0);

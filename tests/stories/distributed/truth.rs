@@ -71,6 +71,7 @@ async fn while_an_hpa_is_not_there_yet_the_object_is_not_ready() {
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     let counts = counts(&stage).await;
     assert_eq!(counts, json!({"total": 3, "ready": 3, "limited": 0, "unknown": 0, "scaledToZero": 0}));
+    assert!(!one.metrics.text().contains("fhpa_status_writes_total 0"), "they are counted");
     one.stop().await;
 }
 

@@ -49,13 +49,13 @@ pub struct PodWatches {
 /// The pods of one namespace of one cluster.
 struct NamespacePods {
     seen: Mutex<Seen>,
-    state: watch::Sender<State>,
+    state: watch::Sender<PodWatchState>,
     used: Mutex<Instant>,
 }
 
 /// State of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum PodWatchState {
     /// The first list is not complete.
     Listing,
     /// It receives all changes.
@@ -98,7 +98,7 @@ impl PodWatches {
     pub async fn listed(&self, clusters: &[&str], namespace: &str, patience: Duration) {
         let listed = clusters.iter().map(|cluster| {
             let mut state = self.at(cluster, namespace).state.subscribe();
-            async move { state.wait_for(|state| *state != State::Listing).await.is_ok() }
+            async move { state.wait_for(|state| *state != PodWatchState::Listing).await.is_ok() }
         });
         let _: Result<_, _> = timeout(patience, futures::future::join_all(listed)).await;
     }
@@ -110,11 +110,11 @@ impl PodWatches {
     pub fn select(&self, cluster: &str, namespace: &str, selector: &Selector) -> Result<Vec<pod::Pod>, String> {
         let place = self.at(cluster, namespace);
         match &*place.state.borrow() {
-            State::Current => {}
-            State::Listing => return Err("its pods are not listed yet".to_owned()),
-            State::Unlisted(why) => return Err(format!("its pods cannot be listed: {why}")),
-            State::Broken(since, _) if since.elapsed() < GRACE => {}
-            State::Broken(_, why) => return Err(format!("its pods cannot be watched: {why}")),
+            PodWatchState::Current => {}
+            PodWatchState::Listing => return Err("its pods are not listed yet".to_owned()),
+            PodWatchState::Unlisted(why) => return Err(format!("its pods cannot be listed: {why}")),
+            PodWatchState::Broken(since, _) if since.elapsed() < GRACE => {}
+            PodWatchState::Broken(_, why) => return Err(format!("its pods cannot be watched: {why}")),
         }
         let seen = place.seen();
         let selected = seen.pods.iter().filter(|(_, pod)| selector.selects(&pod.labels));
@@ -138,7 +138,7 @@ impl PodWatches {
         }
         let place = Arc::new(NamespacePods {
             seen: Mutex::default(),
-            state: watch::Sender::new(State::Listing),
+            state: watch::Sender::new(PodWatchState::Listing),
             used: Mutex::new(clock::steady()),
         });
         places.insert(key.clone(), Arc::clone(&place));
@@ -252,7 +252,7 @@ async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
                         info!(%cluster, %namespace, "the pods of the cluster are watched again");
                     }
                     current = listed.take();
-                    kept.state.send_replace(State::Current);
+                    kept.state.send_replace(PodWatchState::Current);
                     continue;
                 }
             };
@@ -284,7 +284,7 @@ async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
     }
 }
 
-impl State {
+impl PodWatchState {
     fn fail(&mut self, why: &str) {
         *self = match self {
             Self::Current => Self::Broken(clock::steady(), why.to_owned()),

@@ -39,10 +39,10 @@ impl Default for Settings {
 
 /// Limits the rate of failovers.
 #[derive(Debug, Default)]
-pub struct Queue(Mutex<State>);
+pub struct Queue(Mutex<AdmittedFailovers>);
 
 #[derive(Debug, Default)]
-struct State {
+struct AdmittedFailovers {
     /// When the next one may be admitted.
     next: Option<Instant>,
     /// Admitted clusters, and when.

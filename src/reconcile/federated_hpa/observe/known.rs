@@ -17,7 +17,7 @@ use crate::reconcile::federated_hpa::cache::entry::Binding;
 use crate::reconcile::federated_hpa::evictions::{begun, is_foreign, text_of};
 
 /// Known state of each cluster, by name.
-pub(super) struct Known<'a> {
+pub(super) struct KnownClusters<'a> {
     pub(super) entries: HashMap<&'a str, Replicas>,
     pub(super) reported: HashMap<&'a str, WorkloadStatus>,
     pub(super) leaving: HashSet<&'a str>,
@@ -26,7 +26,7 @@ pub(super) struct Known<'a> {
     pub(super) kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownClusters<'a> {
     pub(super) fn of(view: &'a View, binding: &'a Binding) -> Self {
         let spec = &binding.object.spec;
         let tasks = &spec.graceful_eviction_tasks;

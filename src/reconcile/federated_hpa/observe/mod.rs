@@ -10,7 +10,7 @@ pub mod live_state;
 pub mod members;
 
 use jiff::Timestamp;
-use known::Known;
+use known::KnownClusters;
 
 use super::cache::View;
 use super::cache::entry::{Binding, MemberHpa};
@@ -136,7 +136,7 @@ pub fn observe<'a>(
     live: &LiveState,
     now: Timestamp,
 ) -> Observed<'a> {
-    let by_name = Known::of(view, binding);
+    let by_name = KnownClusters::of(view, binding);
     let past = by_name.past(view, placement_spec, now);
     let intent = Intent {
         assignment: placement_spec.assignment.as_ref(),
@@ -207,7 +207,7 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
 }
 
 /// What the objects of the control plane say of a cluster.
-fn observation(view: &View, known: &Known<'_>, name: &str, now: Timestamp) -> Observation {
+fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestamp) -> Observation {
     let place = view.fleet.get(name);
     let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
     let written = |member_hpa: &MemberHpa| WrittenHpa {

@@ -122,7 +122,11 @@ impl Reporter {
 
     /// Reports a failure that is retried.
     pub fn failed(&self, leader: &Leader, entry: &FederatedHpaEntry, failure: &Failure) {
-        info!(object = %entry.key(), reason = failure.reason, "{failure}");
+        if failure.class == ErrorClass::Transient {
+            info!(object = %entry.key(), reason = failure.reason, "{failure}");
+        } else {
+            warn!(object = %entry.key(), reason = failure.reason, "{failure}");
+        }
         self.record_event(leader, entry, Severity::Warning, failure.reason, failure.message.clone());
     }
 
@@ -142,6 +146,11 @@ impl Reporter {
             warn!(object = %entry.key(), condition = type_, status, reason, "{note}");
             self.record_event(leader, entry, Severity::Warning, reason.to_owned(), note);
         }
+    }
+
+    /// Counts a write of the status.
+    pub fn status_written(&self) {
+        self.metrics.status_writes.inc();
     }
 
     /// Counts a retry.

@@ -14,7 +14,7 @@ use rustls::server::ParsedCertificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::X509Certificate;
 
-use super::life::{AUTHORITIES, Authority, Id, Leaf, Life, State, Step, next};
+use super::life::{AUTHORITIES, Authority, Id, Leaf, Life, SharedCertificate, Step, next};
 use crate::runtime::tls::issue::{self, SHARED_LEAF_LIFE};
 use crate::runtime::tls::{Error, MinVersion, Pair, Served, provider, validity};
 
@@ -142,14 +142,14 @@ impl Content {
 
     /// Its state, for the rules.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SharedCertificate {
         let known = |trusted: &Trusted| Authority {
             id: trusted.id.clone(),
             life: trusted.life,
             can_sign: trusted.key.is_some(),
         };
         let authorities = self.authorities.iter().map(known).collect();
-        State { authorities, leaf: self.leaf(), registered: self.registered.clone() }
+        SharedCertificate { authorities, leaf: self.leaf(), registered: self.registered.clone() }
     }
 
     /// The leaf, if it is valid for serving and signed by one of the CAs.

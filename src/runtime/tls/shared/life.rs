@@ -73,7 +73,7 @@ impl Leaf {
 
 /// Current state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct SharedCertificate {
     /// Trusted CAs, the newest first.
     pub authorities: Vec<Authority>,
     /// The leaf; `None` when there is no valid one.
@@ -102,7 +102,7 @@ pub enum Step {
 
 /// The next step; after a few steps there are no more.
 #[must_use]
-pub fn next(state: &State, wanted: &BTreeSet<String>, now: Timestamp) -> Step {
+pub fn next(state: &SharedCertificate, wanted: &BTreeSet<String>, now: Timestamp) -> Step {
     let Some(newest) = state.authorities.first() else { return Step::NewAuthority };
     if newest.life.is_due(now) || !newest.can_sign {
         return Step::NewAuthority;
@@ -133,7 +133,7 @@ fn both(present: &BTreeSet<String>, wanted: &BTreeSet<String>) -> BTreeSet<Strin
 }
 
 /// The CA that signs the next leaf: the newest registered one, else the signer of the current leaf, else the newest.
-fn signer(state: &State, now: Timestamp) -> Option<&Authority> {
+fn signer(state: &SharedCertificate, now: Timestamp) -> Option<&Authority> {
     let outlives = |authority: &&Authority| {
         authority.can_sign && authority.life.contains(now) && after(now, SHARED_LEAF_LIFE) <= authority.life.end
     };
@@ -159,7 +159,7 @@ mod tests {
 
     use jiff::Timestamp;
 
-    use super::{Authority, Leaf, Life, SHARED_LEAF_LIFE, SKEW, State, Step, after, days, next};
+    use super::{Authority, Leaf, Life, SHARED_LEAF_LIFE, SKEW, SharedCertificate, Step, after, days, next};
     use crate::runtime::tls::issue::CA_LIFE;
 
     fn day(number: i64) -> Timestamp {
@@ -182,12 +182,12 @@ mod tests {
         Leaf { signer: signer.to_owned(), life: life(made, SHARED_LEAF_LIFE), names: names(&["a"]) }
     }
 
-    fn state(authorities: &[(&str, i64)], leaf: impl Into<Option<Leaf>>, registered: &[&str]) -> State {
+    fn state(authorities: &[(&str, i64)], leaf: impl Into<Option<Leaf>>, registered: &[&str]) -> SharedCertificate {
         let authorities = authorities.iter().map(|(id, made)| authority(id, *made)).collect();
-        State { authorities, leaf: leaf.into(), registered: names(registered) }
+        SharedCertificate { authorities, leaf: leaf.into(), registered: names(registered) }
     }
 
-    fn at(state: &State, now: i64) -> Step {
+    fn at(state: &SharedCertificate, now: i64) -> Step {
         next(state, &names(&["a"]), day(now))
     }
 
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn out_of_nothing_come_a_ca_and_a_leaf() {
-        assert_eq!(at(&State::default(), 0), Step::NewAuthority);
+        assert_eq!(at(&SharedCertificate::default(), 0), Step::NewAuthority);
         assert_eq!(at(&state(&[("one", 0)], None, &[]), 0), signed_by("one"));
         assert_eq!(at(&state(&[("one", 0)], leaf("one", 0), &[]), 0), Step::Keep);
     }
