@@ -19,6 +19,7 @@ use crate::install::kinds::{self, ScaledType};
 use crate::install::manifests::{self, Manifest, Part, RbacSubject, Settings};
 use crate::install::modes;
 use crate::install::permissions::ScaledKind;
+use crate::install::webhooks::FailurePolicy;
 use crate::run::{ControlPlaneArgs, LeaseArgs};
 use crate::runtime::settings::DefaultMode;
 use crate::runtime::tls::shared::{Access, SecretName, Store};
@@ -43,6 +44,10 @@ pub struct Args {
     /// Kubeconfig of the cluster with that Secret. Default: the service account of the pod.
     #[arg(long, value_name = "FILE", requires = "ca_secret", display_order = 3)]
     cert_kubeconfig: Option<PathBuf>,
+    /// What karmada-apiserver does with a write of both kinds while the webhook does not answer. Default: what an
+    /// operator has annotated, else Fail.
+    #[arg(long, value_enum, ignore_case = true, value_name = "POLICY", requires = "url", display_order = 4)]
+    failure_policy: Option<FailurePolicy>,
     #[command(flatten)]
     subject: SubjectArgs,
     /// Whether objects that Karmada has too are changed: its definitions of both kinds, and its own webhooks for them,
@@ -148,6 +153,7 @@ impl Args {
             ca_file,
             ca_secret,
             cert_kubeconfig,
+            failure_policy,
             subject,
             manage_karmada,
             guard_definitions,
@@ -172,8 +178,16 @@ impl Args {
         let LeaseArgs { lease_name, lease_namespace } = lease;
         let subject = subject.given();
         let types = Vec::new();
-        let mut settings =
-            Settings { location, subject, lease_namespace, manage_karmada, guard_definitions, scaled, types };
+        let mut settings = Settings {
+            location,
+            failure_policy,
+            subject,
+            lease_namespace,
+            manage_karmada,
+            guard_definitions,
+            scaled,
+            types,
+        };
         if let Some(output) = output {
             return render(&settings, &output, member_rbac);
         }

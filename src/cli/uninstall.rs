@@ -319,6 +319,7 @@ fn result_line(removed: &Result<Removed, impl Display>, dry_run: bool) -> String
 fn everything(lease_namespace: &str) -> Result<Vec<Manifest>, manifests::ManifestError> {
     manifests::all(&manifests::Settings {
         location: Some(Location { base_url: String::new(), ca_bundle: Vec::new() }),
+        failure_policy: None,
         subject: Some(manifests::RbacSubject::User(String::new())),
         lease_namespace: lease_namespace.to_owned(),
         manage_karmada: true,

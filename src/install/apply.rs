@@ -157,7 +157,9 @@ pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>
             let present = live.map(|live| upstream_webhooks::present(entries, live)).unwrap_or_default();
             Ok((!present.is_empty()).then(|| upstream_webhooks::configuration(entries, &present)))
         }
-        (Part::Webhook, Some(live)) if webhooks::are_optional(live) => Ok(Some(webhooks::optional(&manifest.object))),
+        (Part::Webhook, Some(live)) if webhooks::are_optional(live) && !webhooks::states_policy(&manifest.object) => {
+            Ok(Some(webhooks::optional(&manifest.object)))
+        }
         _ => Ok(Some(manifest.object.clone())),
     }
 }

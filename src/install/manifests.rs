@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::kinds::{self, ScaledType};
 use super::permissions::{self, ScaledKind};
 use super::upstream_webhooks::{self, ENTRIES, Entries};
+use super::webhooks::FailurePolicy;
 use super::{permissions::PermissionScope, policy, webhooks};
 use crate::admission::registration::Location;
 use crate::api::crd;
@@ -45,6 +46,8 @@ impl RbacSubject {
 pub struct Settings {
     /// Location of the webhook; `None`: it is not registered.
     pub location: Option<Location>,
+    /// What happens to writes while the webhook does not answer; `None`: what the stored registration says.
+    pub failure_policy: Option<FailurePolicy>,
     /// Subject of the roles; `None`: no bindings yet.
     pub subject: Option<RbacSubject>,
     /// Namespace of the Lease.
@@ -177,7 +180,13 @@ pub fn all(settings: &Settings) -> Result<Vec<Manifest>, ManifestError> {
     all.extend(roles(settings));
     all.extend(customizations(&settings.types));
     if let Some(location) = &settings.location {
-        all.extend(registration(location, settings.guard_definitions)?);
+        let mut registration = registration(location, settings.guard_definitions)?;
+        if let Some(policy) = settings.failure_policy {
+            for manifest in &mut registration {
+                manifest.object = webhooks::with_policy(&manifest.object, policy);
+            }
+        }
+        all.extend(registration);
     }
     // Last: from then on other CRDs of these names are changed when they are stored.
     if settings.guard_definitions {

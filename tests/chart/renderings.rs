@@ -153,6 +153,7 @@ webhook:
   listenAddress: "[::]"
   tlsMinVersion: "1.3"
   clientCa: {secret: clients, key: bundle.crt, commonNames: [kube-apiserver, system:admin]}
+  failurePolicy: Ignore
   maxConnections: 512
   maxRequestsInflight: 128
   shutdownDelay: 20s

@@ -27,6 +27,7 @@ const LEASE: (&str, &str) = ("karmada-system", "fhpa");
 pub async fn install(fleet: &Fleet, guarded: bool) {
     let settings = Settings {
         location: Some(location()),
+        failure_policy: None,
         subject: None,
         lease_namespace: LEASE.0.into(),
         manage_karmada: true,

@@ -10,7 +10,8 @@ use fhpa::admission::registration::Location;
 use fhpa::decision::lease::Timings;
 use fhpa::install::apply::{Mode, apply};
 use fhpa::install::guard::{Guard, Options};
-use fhpa::install::manifests::{self, Settings};
+use fhpa::install::manifests::{self, Part, Settings};
+use fhpa::install::webhooks::FailurePolicy;
 use fhpa::runtime::leader::{Candidate, compete};
 use fhpa::runtime::metrics::Metrics;
 use k8s_openapi::api::events::v1::Event;
@@ -43,6 +44,20 @@ fn location(ca: &str) -> Location {
     Location { base_url: "https://fhpa.karmada-system.svc:443".into(), ca_bundle: ca.as_bytes().to_vec() }
 }
 
+fn settings() -> Settings {
+    Settings {
+        location: Some(location("old")),
+        failure_policy: None,
+        subject: None,
+        lease_namespace: "karmada-system".into(),
+        manage_karmada: true,
+        // Nobody answers for the webhook here.
+        guard_definitions: false,
+        scaled: Vec::new(),
+        types: Vec::new(),
+    }
+}
+
 impl Stage {
     async fn new(manage_karmada: bool) -> Self {
         Self::of(manage_karmada, Role::default()).await
@@ -60,17 +75,7 @@ impl Stage {
         for configuration in webhooks() {
             bed.server().create(&configuration).await.unwrap();
         }
-        let settings = Settings {
-            location: Some(location("old")),
-            subject: None,
-            lease_namespace: "karmada-system".into(),
-            manage_karmada: true,
-            // Nobody answers for the webhook here.
-            guard_definitions: false,
-            scaled: Vec::new(),
-            types: Vec::new(),
-        };
-        for manifest in manifests::all(&settings).unwrap() {
+        for manifest in manifests::all(&settings()).unwrap() {
             apply(&bed.client, &manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();
         }
         let metrics = Arc::new(Metrics::new());
@@ -219,6 +224,31 @@ async fn a_ca_is_told_to_be_registered_only_when_both_configurations_carry_it() 
     stage.bed.server().faults().heal();
     stage.pass(120).await;
     assert_eq!(told().as_deref(), Some("old and new"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_installation_that_states_a_failure_policy_is_kept_by_the_leader() {
+    let stage = Stage::new(true).await;
+    let path = format!("{VALIDATING}/fhpa");
+    let cases = [(FailurePolicy::Ignore, "Ignore", "Fail"), (FailurePolicy::Fail, "Fail", "Ignore")];
+    for (policy, shown, other) in cases {
+        let settings = Settings { failure_policy: Some(policy), ..settings() };
+        for manifest in manifests::all(&settings).unwrap() {
+            apply(&stage.bed.client, &manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();
+        }
+        stage.pass(2).await;
+        let twist = |object: &mut Value| object["webhooks"][0]["failurePolicy"] = json!(other);
+        stage.replace(&path, twist).await;
+        stage.pass(2).await;
+        let object = stage.get(&path).await;
+        assert_eq!(object["webhooks"][0]["failurePolicy"], shown);
+        // Without a statement of its own an installation keeps what is there.
+        let quiet = manifests::all(&self::settings()).unwrap();
+        for manifest in quiet.iter().filter(|manifest| manifest.part == Part::Webhook) {
+            apply(&stage.bed.client, manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();
+        }
+        assert_eq!(stage.get(&path).await["webhooks"][0]["failurePolicy"], shown);
+    }
 }
 
 #[tokio::test(start_paused = true)]

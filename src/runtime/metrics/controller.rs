@@ -110,6 +110,10 @@ pub struct ControllerMetrics {
     pub status_writes: Counter,
     /// Writes that lost against another writer (409).
     conflicts: Counter,
+    /// Clusters that failed and whose replicas others took over.
+    pub failovers: Counter,
+    /// Clusters that leave or failed and whose replicas others were asked to run.
+    pub replacements: Counter,
     /// Events stored by the API server.
     pub events_posted: Counter,
     /// Events that were dropped: the queue was full, this process no longer led, or the API server rejected them.
@@ -192,6 +196,16 @@ impl ControllerMetrics {
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
             conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
+            failovers: registered(
+                r,
+                "federated_hpa_failovers",
+                "Clusters that failed and whose replicas others took over; a cluster counts for each FederatedHPA",
+            ),
+            replacements: registered(
+                r,
+                "federated_hpa_replacements",
+                "Clusters that leave or failed and whose replicas others were asked to run; a cluster counts for each FederatedHPA",
+            ),
             events_posted,
             events_dropped,
             panics: registered(r, "controller_reconcile_panics", "Panics caught while reconciling"),

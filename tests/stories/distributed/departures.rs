@@ -83,7 +83,19 @@ async fn ten_of_fifteen_ready_pods_leave_the_policy_and_fifteen_stay_ready() {
     assert!(stage.bounds().await.starts_with("- "), "{}", stage.bounds().await);
     assert!(stage.budget.most() <= 30, "{}", stage.budget.history());
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    counts(&one, 0, 1);
     one.stop().await;
+}
+
+/// What the metrics say of failovers, and of all replacements.
+fn counts(process: &Process, failovers: u32, replacements: u32) {
+    let text = process.metrics.text();
+    for line in [
+        format!("fhpa_federated_hpa_failovers_total {failovers}\n"),
+        format!("fhpa_federated_hpa_replacements_total {replacements}\n"),
+    ] {
+        assert!(text.contains(&line), "{line}{text}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,6 +226,7 @@ async fn what_a_cluster_ran_that_hangs_for_too_long_runs_elsewhere_also_when_it_
     stage.fleet.fail("member1", false).unwrap();
     assert_eq!(least(&stage, &OTHERS, 900).await, 15);
     assert!(stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    counts(&one, 1, 1);
     one.stop().await;
 }
 

@@ -11,7 +11,7 @@ use crate::controller::events::{Events, Record, Severity};
 use crate::controller::failure::Failure;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::few::Few;
-use crate::decision::plan::{Note, Plan, Request, Why};
+use crate::decision::plan::{ClusterState, Note, Plan, Request, Why};
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::names;
 use crate::runtime::clock::WallClock;
@@ -63,6 +63,10 @@ impl Reporter {
                     "{} is leaving or has failed: other clusters take over its {} replicas",
                     share.cluster, lost.ran
                 );
+                self.metrics.replacements.inc();
+                if known.is_some_and(|cluster| cluster.state == ClusterState::Away) {
+                    self.metrics.failovers.inc();
+                }
                 self.record_normal(leader, entry, REPLACEMENT_STARTED, note);
             }
             let cause = after.stuck.map(|stuck| stuck.cause);
