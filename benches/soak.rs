@@ -184,7 +184,7 @@ impl Soak {
                 self.again("FederatedHPA", object, federated_hpa(object)).await;
                 "delete and create"
             }
-            32 if object % 4 == 0 => {
+            32 if object.is_multiple_of(4) => {
                 self.again("CronFederatedHPA", object, cron(object)).await;
                 "delete and create a cron"
             }

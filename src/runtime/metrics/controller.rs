@@ -162,6 +162,15 @@ fn retries(r: &mut Registry) -> [Counter; 4] {
         .map(|class| retries.get_or_create(&ClassLabels { class: class.label() }).clone())
 }
 
+/// Failovers, and all replacements.
+fn replacements(r: &mut Registry) -> [Counter; 2] {
+    let failed = "Clusters that failed and whose replicas others took over; a cluster counts for each FederatedHPA";
+    let all = "Clusters that leave or failed and whose replicas others were asked to run; a cluster counts for each \
+               FederatedHPA";
+    [("federated_hpa_failovers", failed), ("federated_hpa_replacements", all)]
+        .map(|(name, help)| registered(r, name, help))
+}
+
 /// What halts the leader.
 fn frozen(r: &mut Registry) -> [Gauge; Cause::ALL.len()] {
     let help = "Whether this process leads and decides and writes nothing, by what halts it";
@@ -180,6 +189,7 @@ impl ControllerMetrics {
         );
         let [events_posted, events_dropped] =
             by_result(r, "events", "Kubernetes Events, by result", ["posted", "dropped"]);
+        let [failovers, replacements] = replacements(r);
         let [cron, distributed] = engines(r, ["CronFederatedHPA", "FederatedHPA"]);
         Self {
             cron_rules: registered(r, "cron_rules", "Rules of all CronFederatedHPAs"),
@@ -196,16 +206,8 @@ impl ControllerMetrics {
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
             conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
-            failovers: registered(
-                r,
-                "federated_hpa_failovers",
-                "Clusters that failed and whose replicas others took over; a cluster counts for each FederatedHPA",
-            ),
-            replacements: registered(
-                r,
-                "federated_hpa_replacements",
-                "Clusters that leave or failed and whose replicas others were asked to run; a cluster counts for each FederatedHPA",
-            ),
+            failovers,
+            replacements,
             events_posted,
             events_dropped,
             panics: registered(r, "controller_reconcile_panics", "Panics caught while reconciling"),
