@@ -10,4 +10,5 @@ pub mod router;
 mod smoke;
 pub mod tls;
 pub mod volume;
+#[cfg(feature = "playground")]
 mod watch;
