@@ -19,6 +19,10 @@ pub struct LetsGo {
     earlier: BTreeMap<(String, Target), VecDeque<(Timestamp, i64)>>,
 }
 
+/// An object that became Centralized replaces clusters that leave first, for as long as a replacement may take.
+const REPLACEMENT: SignedDuration = SignedDuration::from_mins(10);
+/// How it is called.
+const CENTRALIZED: &str = "which is Centralized";
 /// Between the question to the members and the write that hands their replicas back.
 const ASKED: SignedDuration = SignedDuration::from_secs(5);
 /// Earlier replicas that are remembered.
@@ -50,13 +54,15 @@ impl LetsGo {
         let mut late = Vec::new();
         for what in held {
             let since = self.waiting.entry(what.clone()).or_insert(Some(court.worked));
-            if since.is_some_and(|since| court.worked - since > court.terms.release) {
+            let replaces = if what.ends_with(CENTRALIZED) { REPLACEMENT } else { SignedDuration::ZERO };
+            let limit = court.terms.release + replaces;
+            if since.is_some_and(|since| court.worked - since > limit) {
                 *since = None;
-                late.push(what);
+                late.push((what, limit));
             }
         }
-        for what in late {
-            court.breaks(what, format!("it was not let go within {}", court.terms.release));
+        for (what, limit) in late {
+            court.breaks(what, format!("it was not let go within {limit}"));
         }
     }
 
@@ -134,7 +140,7 @@ fn due(court: &Court<'_>) -> Vec<String> {
         if hpa.deleting {
             held.push(format!("FederatedHPA {name}, which is deleted"));
         } else if hpa.centralized && !hpa.suspends {
-            held.push(format!("FederatedHPA {name}, which is Centralized"));
+            held.push(format!("FederatedHPA {name}, {CENTRALIZED}"));
         } else if !hpa.suspends && hpa.taken.as_ref().is_some_and(|taken| *taken != hpa.target) {
             held.push(format!("FederatedHPA {name}, which scales {} now", hpa.target));
         }

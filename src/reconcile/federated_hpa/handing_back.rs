@@ -31,8 +31,10 @@ impl FederatedHpaWorker {
         let request = observe(view, binding, &none, &self.live, (self.clock)()).request;
         let leaves = |cluster: &Cluster<'_>| matches!(cluster.state, ClusterState::Leaving { .. });
         let runs = |cluster: &Cluster<'_>| leaves(cluster) && cluster.may_run() > 0;
-        let waits =
-            request.clusters.iter().any(runs) && self.takeover.releases.waits(&entry.key(), request.replacement);
+        // Without a candidate karmada-scheduler finds none either, and removes nothing.
+        let stays = |cluster: &Cluster<'_>| matches!(cluster.state, ClusterState::Serving | ClusterState::Silent);
+        let replaces = request.clusters.iter().any(runs) && request.clusters.iter().any(stays);
+        let waits = replaces && self.takeover.releases.waits(&entry.key(), request.replacement);
         waits.then_some((binding, placement_spec))
     }
 

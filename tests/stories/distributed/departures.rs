@@ -169,6 +169,18 @@ async fn an_object_that_becomes_centralized_waits_no_longer_than_a_replacement_m
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_object_that_becomes_centralized_does_not_wait_for_a_replacement_that_no_cluster_could_run() {
+    let (stage, one) = uneven(30, json!({})).await;
+    let affinity = json!({"clusterAffinity": {"clusterNames": ["elsewhere"]}});
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": affinity}})).await;
+    becomes_centralized(&stage).await;
+    assert_eq!(least(&stage, &ALL, 60).await, 15, "{:?}", stage.messages().await);
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert_eq!(hpa["metadata"].get("finalizers"), None, "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_nobody_has_room_for_is_waited_for_and_then_leaves_with_a_warning() {
     let (stage, one) = uneven(
         15,
