@@ -45,6 +45,7 @@ fn figures(replicas: i64) -> ObjectFigures {
         mode: "Distributed",
         replicas: [1, 40, replicas, replicas],
         clusters: [3, 3, 0, 0, 0, 0],
+        unassigned: 0,
         conditions: conditions.map(|name| (name.to_owned(), "True".to_owned())).into(),
     }
 }

@@ -28,11 +28,19 @@ fn figures<'a>(
 ) -> ObjectFigures {
     let spec = &entry.object.spec;
     let counts = status.clusters.unwrap_or_default();
-    let leaving = desired.filter(|desired| desired.max_replicas.is_none());
-    let leaving = i64::try_from(leaving.count()).unwrap_or(i64::MAX);
+    let (mut leaving, mut assigned) = (0_i64, 0_i64);
+    for desired in desired {
+        match desired.max_replicas {
+            Some(max) => assigned = assigned.saturating_add(max.into()),
+            None => leaving = leaving.saturating_add(1),
+        }
+    }
+    let divided = mode == Mode::Distributed.name();
+    let unassigned = if divided { i64::from(spec.max_replicas).saturating_sub(assigned).max(0) } else { 0 };
     let conditions = status.conditions.iter().flatten();
     ObjectFigures {
         mode,
+        unassigned,
         replicas: [
             spec.min_replicas.unwrap_or(MIN_REPLICAS).into(),
             spec.max_replicas.into(),

@@ -49,6 +49,8 @@ pub struct ObjectFigures {
     pub replicas: [i64; 4],
     /// Clusters by state: all, ready, limited, unknown, scaled to zero, leaving.
     pub clusters: [i64; 6],
+    /// Replicas of `maxReplicas` that no cluster has in its bounds; 0 in Centralized mode.
+    pub unassigned: i64,
     /// Type and status of each condition.
     pub conditions: Vec<(String, String)>,
 }
@@ -59,6 +61,7 @@ pub struct ObjectMetrics {
     modes: Family<ModeLabels, Gauge>,
     clusters: Family<StateLabels, Gauge>,
     replicas: [Family<ObjectLabels, Gauge>; 4],
+    unassigned: Gauge,
     conditions: Family<ConditionLabels, Gauge>,
     omitted: Gauge,
     limit: Arc<AtomicUsize>,
@@ -96,6 +99,11 @@ impl ObjectMetrics {
                 ("federated_hpa_status_desired_replicas", "Replicas that are wanted, over all clusters"),
             ]
             .map(|(name, help)| registered(r, name, help)),
+            unassigned: registered(
+                r,
+                "federated_hpa_unassigned_replicas",
+                "Replicas of spec.maxReplicas that no cluster has in its bounds, over all FederatedHPAs in Distributed mode",
+            ),
             conditions: registered(r, "federated_hpa_status_condition", "1 for the status of each condition"),
             omitted: registered(
                 r,
@@ -163,6 +171,7 @@ impl ObjectMetrics {
         for family in &self.replicas {
             family.clear();
         }
+        self.unassigned.set(0);
         self.conditions.clear();
         self.omitted.set(0);
     }
@@ -174,6 +183,7 @@ impl ObjectMetrics {
         for (state, count) in STATES.into_iter().zip(figures.clusters) {
             self.clusters.get_or_create(&StateLabels { state }).inc_by(count.saturating_mul(sign));
         }
+        self.unassigned.inc_by(figures.unassigned.saturating_mul(sign));
     }
 
     fn show(&self, namespace: &str, name: &str, figures: &ObjectFigures, before: Option<&ObjectFigures>) {
@@ -221,6 +231,7 @@ mod tests {
             mode: "Distributed",
             replicas: [1, max, 2, 3],
             clusters: [3, 2, 1, 0, 0, 0],
+            unassigned: 4,
             conditions: vec![("Ready".to_owned(), ready.to_owned())],
         }
     }
@@ -247,6 +258,7 @@ mod tests {
             r#"fhpa_federated_hpa_clusters{state="limited"} 2"#,
             r#"fhpa_federated_hpa_clusters{state="ready"} 4"#,
             r#"fhpa_federated_hpa_clusters{state="total"} 6"#,
+            "fhpa_federated_hpa_unassigned_replicas 8",
             r#"fhpa_federated_hpas{mode="Distributed"} 2"#,
         ];
         assert_eq!(lines(&metrics), all);

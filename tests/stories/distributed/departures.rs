@@ -204,6 +204,8 @@ async fn what_nobody_has_room_for_is_waited_for_and_then_leaves_with_a_warning()
     let late = |event: &&Event| event.reason.as_deref() == Some("ReplacementTimedOut");
     let late = events.iter().find(late).expect("a Warning");
     assert_eq!(late.type_.as_deref(), Some("Warning"));
+    // 3 and 2 of 15 are assigned: no threshold allows more.
+    assert!(one.metrics.text().contains("fhpa_federated_hpa_unassigned_replicas 10\n"), "{}", stage.bounds().await);
     one.stop().await;
 }
 

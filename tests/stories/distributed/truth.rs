@@ -249,5 +249,7 @@ async fn a_status_that_is_too_large_to_store_keeps_no_bound_back() {
     // As large a status would be refused again: it is not tried.
     assert_eq!((&status["aggregatedStatus"], &status["aggregatedStatusOmitted"]), (&Value::Null, &json!(3)));
     assert_eq!(status["clusters"]["total"], 3);
+    let unassigned = "fhpa_federated_hpa_unassigned_replicas 0\n";
+    assert!(one.metrics.text().contains(unassigned), "1 + 4 + 5 of 10 are assigned");
     one.stop().await;
 }
