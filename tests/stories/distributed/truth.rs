@@ -212,20 +212,27 @@ async fn all_conditions_are_there_from_the_first_visit() {
     one.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn where_even_the_ledger_is_too_large_the_bounds_are_stored_and_written() {
+/// A controller whose first writes of a status are refused as too large, with its bounds in force, and the status that was
+/// stored.
+async fn with_statuses_refused(times: usize) -> (Stage, Process, Value) {
     let stage = Stage::new(3).await;
     stage.web(3, weights(&[1, 2, 3])).await;
     let mut one = stage.controller("one");
     one.leads().await;
     let statuses = Which { verb: "patch".into(), resource: "federatedhpas/status".into(), ..Which::default() };
     let refusal = StatusError::plain(500, "", "etcdserver: request is too large");
-    // First the whole status is refused, then what must be remembered.
-    stage.fleet.control().faults().fail(statuses, 2, refusal);
+    stage.fleet.control().faults().fail(statuses, times, refusal);
     stage.hpa(2, 10, json!({})).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
     let status = stage.get("FederatedHPA", "web").await["status"].clone();
+    (stage, one, status)
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_even_the_ledger_is_too_large_the_bounds_are_stored_and_written() {
+    // First the whole status is refused, then what must be remembered.
+    let (_stage, one, status) = with_statuses_refused(2).await;
     let last = &status["clusterHPADesired"][2];
     assert_eq!((&last["maxReplicas"], last.get("reason")), (&json!(5), None), "{status}");
     one.stop().await;
@@ -233,18 +240,8 @@ async fn where_even_the_ledger_is_too_large_the_bounds_are_stored_and_written() 
 
 #[tokio::test(start_paused = true)]
 async fn a_status_that_is_too_large_to_store_keeps_no_bound_back() {
-    let stage = Stage::new(3).await;
-    stage.web(3, weights(&[1, 2, 3])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
-    let statuses = Which { verb: "patch".into(), resource: "federatedhpas/status".into(), ..Which::default() };
-    let refusal = StatusError::plain(500, "", "etcdserver: request is too large");
     // Each time the whole status is refused, and what must be remembered is taken.
-    stage.fleet.control().faults().fail(statuses, 1, refusal);
-    stage.hpa(2, 10, json!({})).await;
-    stage.pass(20).await;
-    assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
-    let status = stage.get("FederatedHPA", "web").await["status"].clone();
+    let (_stage, one, status) = with_statuses_refused(1).await;
     assert_eq!(status["clusterHPADesired"].as_array().map(Vec::len), Some(3), "{status}");
     // As large a status would be refused again: it is not tried.
     assert_eq!((&status["aggregatedStatus"], &status["aggregatedStatusOmitted"]), (&Value::Null, &json!(3)));
