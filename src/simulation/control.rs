@@ -246,7 +246,7 @@ impl<'a> Control<'a> {
         });
         Some(Observation {
             answers: self.members.get(at).is_some_and(Member::answers),
-            replicated: report.current.map(|replicas| Replicated { replicas, ready: report.ready }),
+            replicated: report.current.map(|replicas| Replicated { replicas, ready: report.ready, updated: replicas }),
             unschedulable: Some(report.pending),
             written,
             version: site.version,

@@ -416,6 +416,48 @@ fn one_whose_hpa_is_being_deleted_and_that_is_not_reported_yet_is_replaced_befor
 }
 
 #[test]
+fn extra_pods_of_a_rollout_take_no_place_of_a_cluster_that_leaves() {
+    let keeps = |rolling| {
+        let mut world = running(13, &[("a", 3), ("b", 4), ("c", 3), ("d", 3)]);
+        leave(&mut world, "a");
+        round(&mut world);
+        let mut request = world.observe();
+        // One pod more of the new template is ready in each of the others.
+        for cluster in request.clusters.iter_mut().filter(|cluster| cluster.name != "a") {
+            let replicas = cluster.current.unwrap();
+            *cluster =
+                Cluster { current: Some(replicas + 1), ready: replicas + 1, rolling, last: Some(replicas), ..*cluster };
+        }
+        let plan = plan(&request);
+        let least = plan.now().filter_map(|step| match &step.action {
+            Action::UpdateBinding { entries, .. } => entries.iter().all(|entry| entry.cluster != "a").then_some(0),
+            Action::ApplyHpa { cluster: "a", bounds, .. } => Some(bounds.max),
+            Action::DeleteHpa { cluster: "a" } => Some(0),
+            _ => None,
+        });
+        least.min()
+    };
+    assert_eq!(keeps(true), None);
+    assert_eq!(keeps(false), Some(0), "those that the others are to run have the budget");
+}
+
+#[test]
+fn a_cluster_that_does_not_tell_its_replicas_is_asked_last_and_for_more_than_it_may_run() {
+    let asked = |room| {
+        let mut world = running(30, &[("a", 2), ("b", 3), ("c", 3)]);
+        leave(&mut world, "a");
+        let mut request = world.observe();
+        let unknown = &mut request.clusters[1];
+        (unknown.current, unknown.ready, unknown.last) = (None, 0, Some(5));
+        request.clusters[2].available = Some(room);
+        let shares = plan(&request).shares;
+        ["b", "c"].map(|name| shares.iter().find(|share| share.cluster == name).unwrap().memory.floor())
+    };
+    assert_eq!(asked(9), [0, 5]);
+    assert_eq!(asked(0), [7, 0]);
+}
+
+#[test]
 fn the_min_of_a_receiver_begins_to_end_when_all_are_replaced_and_is_not_stored_again_before() {
     let now = Timestamp::constant(1_790_000_000, 0);
     let since = now - SignedDuration::from_mins(30);

@@ -23,6 +23,8 @@ pub struct Replicated {
     pub replicas: Replicas,
     /// Those that are ready.
     pub ready: Replicas,
+    /// Those of the newest template.
+    pub updated: Replicas,
 }
 
 /// Status of the HPA that fhpa wrote, as last reported.
@@ -117,6 +119,7 @@ impl Observation {
             current: self.replicated.map(|replicated| replicated.replicas),
             last: report.current,
             ready,
+            rolling: self.replicated.is_some_and(|replicated| replicated.updated < replicated.replicas),
             pending: self.pending(),
             available: self.room.available,
             desired: heard.desired,
@@ -191,7 +194,7 @@ mod tests {
     fn known() -> Observation {
         Observation {
             answers: true,
-            replicated: Some(Replicated { replicas: 5, ready: 2 }),
+            replicated: Some(Replicated { replicas: 5, ready: 2, updated: 5 }),
             written: Some(written(true, 9_990)),
             ..Observation::default()
         }
@@ -210,6 +213,18 @@ mod tests {
         let (cluster, _) = seen(&Observation { answers: false, unschedulable: Some(3), ..known() });
         assert_eq!((cluster.ready, cluster.desired, cluster.last, cluster.pending), (0, None, Some(5), 0));
         assert_eq!(cluster.current, Some(5), "its replicas may still run");
+    }
+
+    #[test]
+    fn extra_pods_of_a_rollout_are_ready_and_do_not_stay() {
+        let of = |updated, current| {
+            let report = HpaReport { current, ..HpaReport::default() };
+            let written = Some(WrittenHpa { report, ..written(true, 9_990) });
+            let replicated = Some(Replicated { replicas: 5, ready: 5, updated });
+            let (cluster, _) = seen(&Observation { replicated, written, ..known() });
+            (cluster.ready, cluster.stays_ready())
+        };
+        assert_eq!([of(2, Some(4)), of(5, Some(4)), of(2, None)], [(5, 4), (5, 5), (5, 5)]);
     }
 
     #[test]
@@ -232,7 +247,7 @@ mod tests {
     #[test]
     fn the_wait_is_for_the_confirmation_and_then_for_ready_replicas() {
         let wait = |confirmed, since, ready| {
-            let replicated = Some(Replicated { replicas: 5, ready });
+            let replicated = Some(Replicated { replicas: 5, ready, updated: 5 });
             let (cluster, due) = seen(&Observation { replicated, written: Some(written(confirmed, since)), ..known() });
             (cluster.overdue, due.map(Timestamp::as_second))
         };

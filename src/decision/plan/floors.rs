@@ -121,13 +121,13 @@ pub(super) fn end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Opti
 /// As [`Assignee::asked`], without those that go: above its written max, or without an entry.
 fn will_run(assignee: &Assignee<'_, '_>) -> Replicas {
     let cluster = assignee.participant.cluster;
-    cluster.running().min(kept(cluster)).max(assignee.target.memory.floor())
+    cluster.stays().min(kept(cluster)).max(assignee.target.memory.floor())
 }
 
 /// As [`Assignee::asked`], but ready ones only, without those that go.
 pub(super) fn serves(assignee: &Assignee<'_, '_>) -> Replicas {
     let cluster = assignee.participant.cluster;
-    cluster.ready.min(kept(cluster)).max(assignee.target.memory.floor())
+    cluster.stays_ready().min(kept(cluster)).max(assignee.target.memory.floor())
 }
 
 /// The most replicas that stay: those within its written max, as long as it has an entry.

@@ -128,6 +128,8 @@ pub struct Cluster<'a> {
     pub last: Option<Replicas>,
     /// Ready replicas; 0 for a cluster that does not answer.
     pub ready: Replicas,
+    /// Whether it still runs replicas of an older template.
+    pub rolling: bool,
     /// Unschedulable replicas.
     pub pending: Replicas,
     /// Further replicas that would fit; `None` while unknown, which counts as 0.
@@ -155,6 +157,25 @@ pub struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
+    /// Ready replicas, without the extra ones of a rollout.
+    #[must_use]
+    pub fn stays_ready(&self) -> Replicas {
+        self.ready.min(self.requested())
+    }
+
+    /// As [`Self::running`], without the extra pods of a rollout: they end with it, so they replace none of another
+    /// cluster, and none leaves to make room for them.
+    #[must_use]
+    pub fn stays(&self) -> Replicas {
+        self.running().min(self.requested())
+    }
+
+    /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.
+    fn requested(&self) -> Replicas {
+        let reported = self.last.filter(|_| self.rolling);
+        reported.map_or(Replicas::MAX, |last| self.desired.map_or(last, |desired| desired.min(last)))
+    }
+
     /// Replicas that run or are starting; these are never removed for other clusters
     /// (docs/design.md#law-3-keep-ready-pods). Restarting pods count: a bound below them would stop one.
     #[must_use]
@@ -166,9 +187,14 @@ impl Cluster<'_> {
     /// reported, else its entry. Unknown ones are not none: a cluster that answers again is not reported at once.
     #[must_use]
     pub fn may_run(&self) -> Replicas {
-        let unknown = self.current.is_none() && self.entry.is_some();
-        let known = if unknown { self.last.or(self.entry) } else { None };
+        let known = if self.is_unknown() { self.last.or(self.entry) } else { None };
         self.running().max(known.unwrap_or_default())
+    }
+
+    /// Whether it has the workload, and does not tell its replicas.
+    #[must_use]
+    pub const fn is_unknown(&self) -> bool {
+        self.current.is_none() && self.entry.is_some()
     }
 
     /// `current - pending + available`, within the share that the workload may use.

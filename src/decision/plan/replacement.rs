@@ -83,7 +83,7 @@ impl<'c, 'a> Going<'c, 'a> {
                 *stays = Some(assignee.target.bounds.is_some());
             }
         }
-        let running = sum(assignees.iter().map(|assignee| assignee.participant.cluster.running()));
+        let running = sum(assignees.iter().map(|assignee| assignee.participant.cluster.stays()));
         let owes = |(cluster, stays): (&&Cluster<'_>, &Option<bool>)| match stays {
             Some(true) => None,
             Some(false) | None => owed(request, cluster, stays.is_some(), running),
@@ -166,7 +166,6 @@ impl<'c, 'a> Going<'c, 'a> {
         let batch = self.batch(request, assignees, due);
         let mut given = share_out(request, assignees, batch.saturating_add(moves), false);
         if given == 0 {
-            // No cluster that is awake has capacity.
             given = share_out(request, assignees, batch, true);
         }
         let shifted = given.min(moves);
@@ -335,7 +334,7 @@ fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
 
 /// Requested replicas that it does not run.
 fn short_of(assignee: &Assignee<'_, '_>) -> Replicas {
-    assignee.target.memory.floor().saturating_sub(assignee.participant.cluster.ready)
+    assignee.target.memory.floor().saturating_sub(assignee.participant.cluster.stays_ready())
 }
 
 fn deficit(assignees: &[Assignee<'_, '_>]) -> Replicas {
@@ -347,13 +346,14 @@ fn cannot_run(assignee: &Assignee<'_, '_>) -> Replicas {
     short_of(assignee).min(assignee.participant.cluster.pending)
 }
 
-/// Distributes `total` further replicas by policy; `wake` includes clusters at zero. Returns how many were distributed.
-fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: Replicas, wake: bool) -> Replicas {
+/// Distributes `total` further replicas by policy; `all` includes clusters at zero, and those whose replicas are
+/// unknown: these may have stopped to answer. Returns how many were distributed.
+fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: Replicas, all: bool) -> Replicas {
     if total == 0 {
         return 0;
     }
     let able = assignees.iter().enumerate().filter_map(|(at, assignee)| {
-        let spare = spare(assignee, wake).filter(|spare| *spare > 0)?;
+        let spare = spare(assignee, all).filter(|spare| *spare > 0)?;
         let room = assignee.participant.cluster.available.unwrap_or(spare).into();
         let weight = if request.policy == Policy::StaticWeighted { assignee.participant.weight } else { room };
         Some((at, Participant { weight, capacity: spare, ..*assignee.participant }, Range { low: 0, high: spare }))
@@ -379,22 +379,22 @@ fn runs(assignee: &Assignee<'_, '_>) -> Replicas {
     let memory = &assignee.target.memory;
     let asked = memory.assist.map_or(0, |assist| assist.replicas).max(memory.floor());
     let cluster = assignee.participant.cluster;
-    cluster.current.unwrap_or_default().max(cluster.ready).max(floors::wants(assignee)).max(asked)
+    cluster.current.unwrap_or_default().max(cluster.may_run()).max(floors::wants(assignee)).max(asked)
 }
 
 /// Further replicas that it can run, within its max and its free capacity; `None` where it cannot be asked. While the
 /// free capacity is unknown it is asked: replicas that do not become ready replace nothing.
-fn spare(assignee: &Assignee<'_, '_>, wake: bool) -> Option<Replicas> {
+fn spare(assignee: &Assignee<'_, '_>, all: bool) -> Option<Replicas> {
     let cluster = assignee.participant.cluster;
     let pends = cluster.pending > 0 || assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
     // An HPA does not scale a workload at zero replicas.
     let stopped = !cluster.reach.scale && cluster.entry.is_some() && cluster.current == Some(0);
-    let asleep = assignee.target.memory.zero && !wake;
-    if !assignee.answers() || pends || stopped || asleep || cluster.evicting {
+    let unsure = assignee.target.memory.zero || cluster.is_unknown();
+    if !assignee.answers() || pends || stopped || unsure && !all || cluster.evicting {
         return None;
     }
     let runs = runs(assignee);
-    let ordered = runs.saturating_sub(cluster.current.unwrap_or_default());
+    let ordered = runs.saturating_sub(cluster.current.unwrap_or_else(|| cluster.may_run()));
     let room = cluster.available.map_or(Replicas::MAX, |room| room.saturating_sub(ordered));
     Some(room.min(assignee.target.bounds.max.saturating_sub(runs)))
 }

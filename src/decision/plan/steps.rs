@@ -282,7 +282,7 @@ fn all_ready(clusters: &[&Cluster<'_>], targets: &Targets, transitions: &[Transi
         }
         let asleep = target.is_some_and(|target| target.memory.zero);
         let bound = cluster.hpa.is_some_and(|hpa| hpa.confirmed);
-        let runs = asleep || cluster.pending > 0 || cluster.ready >= bounds.min;
+        let runs = asleep || cluster.pending > 0 || cluster.stays_ready() >= bounds.min;
         bound && (cluster.evicting || cluster.entry.is_some() && runs)
     })
 }

@@ -59,7 +59,11 @@ pub(super) fn is_known(cluster: &Cluster<'_>) -> bool {
 /// Replicas that it runs, and at least one where it has an entry. An HPA without an entry, from before it left, may
 /// wait like a new cluster: running replicas of a cluster that leaves are not removed for it.
 pub(super) fn present(cluster: &Cluster<'_>) -> Replicas {
-    cluster.running().max(cluster.entry.is_some().into())
+    at_least_one(cluster, cluster.running())
+}
+
+fn at_least_one(cluster: &Cluster<'_>, replicas: Replicas) -> Replicas {
+    replicas.max(cluster.entry.is_some().into())
 }
 
 /// Replicas that a leaving cluster may still run: none when it has left the binding, and at most the max last written
@@ -124,6 +128,8 @@ struct Line<'a> {
     gentle: Replicas,
     /// Its running or replacement replicas; 1 where there is already an entry.
     busy: Replicas,
+    /// As `busy`, without the extra pods of a rollout: no replicas of a leaving cluster are released for these.
+    stays: Replicas,
     /// Its running replicas; 1 where there is already an entry.
     running: Replicas,
     /// Replicas that must not be taken from it: its min, and its running replicas within its target.
@@ -151,23 +157,27 @@ fn fit(
                 let due = running.min(target.max).max(target.min).min(bounds.max);
                 let weight = target.max.into();
                 let running = present(cluster).min(bounds.max);
-                let busy = running.max(whole.map_or(0, |target| target.memory.floor())).min(bounds.max);
-                stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, busy, running, due });
+                let asked = whole.map_or(0, |target| target.memory.floor());
+                let busy = running.max(asked).min(bounds.max);
+                let stays = at_least_one(cluster, cluster.stays()).max(asked).min(bounds.max);
+                stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, busy, stays, running, due });
             }
             Transition::Leave(Bounds { max, .. }) => {
                 let weight = (*max).into();
                 let gentle = max.saturating_sub(part(cluster.memory.lost.map_or(*max, |lost| lost.ran)));
-                go.push(Line { at, name: cluster.name, weight, max: *max, gentle, busy: 0, running: 0, due: 0 });
+                let none =
+                    Line { at, name: cluster.name, weight, max: *max, gentle, busy: 0, stays: 0, running: 0, due: 0 };
+                go.push(none);
             }
             Transition::Drop | Transition::Rest => {}
         }
     }
     let sum = |lines: &[Line<'_>]| lines.iter().map(|line| u64::from(line.max)).sum::<u64>();
-    let busy: u64 = stay.iter().map(|line| u64::from(line.busy)).sum();
+    let stays: u64 = stay.iter().map(|line| u64::from(line.stays)).sum();
     // Each releases a part of its own first: what all may release together is more than that.
     let floors: [fn(&Line<'_>) -> Replicas; 2] = [|line| line.gentle, |_| 0];
     for floor in floors {
-        let over = sum(&go).saturating_sub(budget.saturating_sub(busy));
+        let over = sum(&go).saturating_sub(budget.saturating_sub(stays));
         cut(&mut go, over, floor);
     }
     let room = budget.saturating_sub(sum(&go));

@@ -221,10 +221,11 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
     };
     Observation {
         answers: place.is_some_and(|(member, _)| member.answers()),
-        replicated: known
-            .reported
-            .get(name)
-            .map(|status| Replicated { replicas: replicas(status.replicas), ready: replicas(status.ready_replicas) }),
+        replicated: known.reported.get(name).map(|status| Replicated {
+            replicas: replicas(status.replicas),
+            ready: replicas(status.ready_replicas),
+            updated: replicas(status.updated_replicas.unwrap_or(status.replicas)),
+        }),
         written: view.member_hpa(name).map(|member_hpa| written(member_hpa)),
         version: place.map(|(_, version)| version).unwrap_or_default(),
         share: share(view, name),
