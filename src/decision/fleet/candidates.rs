@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::Member;
 use super::affinity::takes;
-use super::cluster_state::{Judgement, Known, judge};
+use super::cluster_state::{Facts, Judgement, judge};
 use super::patience::{Past, Patience};
 use super::placement::{Group, Placement};
 use super::settings::{Preferences, Settings, policy};
@@ -203,11 +203,11 @@ impl<'a> Look<'_, 'a> {
             if !chosen && !past.held.contains(name) && !past.known.contains(name) {
                 continue;
             }
-            let known = self.known(name, chosen);
-            let Judgement { state, next: end } = judge(member, &placement.tolerations, patience, known, now);
+            let facts = self.facts(name, chosen);
+            let Judgement { state, next: end } = judge(member, &placement.tolerations, patience, facts, now);
             found.next = [found.next, end].into_iter().flatten().min();
-            if known.waits && !self.paused {
-                let freely = judge(member, &placement.tolerations, patience, Known { waits: false, ..known }, now);
+            if facts.waits && !self.paused {
+                let freely = judge(member, &placement.tolerations, patience, Facts { waits: false, ..facts }, now);
                 found.waiting.extend((freely.state != state).then_some(name));
             }
             let mut settings = self.preferences.settings(member);
@@ -220,9 +220,9 @@ impl<'a> Look<'_, 'a> {
         found
     }
 
-    fn known(&self, name: &str, chosen: bool) -> Known {
+    fn facts(&self, name: &str, chosen: bool) -> Facts {
         let past = self.past;
-        Known {
+        Facts {
             chosen,
             held: past.held.contains(name),
             evicted: past.evicted.get(name).copied(),
@@ -240,10 +240,10 @@ impl<'a> Look<'_, 'a> {
     {
         let mut ranked: Vec<(bool, Candidate<'m>)> = candidates
             .map(|member| {
-                let known = self.known(&member.name, true);
-                let state = judge(member, &self.intent.placement.tolerations, self.patience, known, self.now).state;
+                let facts = self.facts(&member.name, true);
+                let state = judge(member, &self.intent.placement.tolerations, self.patience, facts, self.now).state;
                 (
-                    known.held,
+                    facts.held,
                     Candidate { member, serves: matches!(state, ClusterState::Serving | ClusterState::Silent) },
                 )
             })

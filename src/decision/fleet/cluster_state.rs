@@ -16,9 +16,9 @@ pub struct Judgement {
     pub next: Option<Timestamp>,
 }
 
-/// Known facts about the cluster to judge.
+/// Facts about the cluster to judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct Facts {
     /// Whether the rules select it.
     pub chosen: bool,
     /// Whether it has an HPA or an entry in the binding.
@@ -49,10 +49,10 @@ pub fn judge(
     member: &Member<'_>,
     tolerations: &[Toleration<'_>],
     patience: &Patience,
-    known: Known,
+    facts: Facts,
     now: Timestamp,
 ) -> Judgement {
-    let Known { chosen, held, evicted, failed, resumed, waits } = known;
+    let Facts { chosen, held, evicted, failed, resumed, waits } = facts;
     let ends = |taint: &Taint<'_>| patience.tolerated(taint, tolerations, failed, now);
     let over = |end: Tolerated| matches!(end, Tolerated::Until(end) if end <= now);
     let later = |end: Tolerated| match end {
@@ -129,8 +129,8 @@ mod tests {
         tolerations: &[Toleration<'_>],
         held: bool,
     ) -> (ClusterState, Option<Timestamp>) {
-        let known = Known { chosen: true, held, ..Known::default() };
-        let judged = judge(member, tolerations, &Patience::default(), known, NOW);
+        let facts = Facts { chosen: true, held, ..Facts::default() };
+        let judged = judge(member, tolerations, &Patience::default(), facts, NOW);
         (judged.state, judged.next)
     }
 
@@ -138,7 +138,7 @@ mod tests {
     fn a_ready_cluster_serves_and_leaves_when_it_is_not_chosen() {
         let member = ready(Readiness::Ready);
         assert_eq!(cluster_state(&member, &[], false), (ClusterState::Serving, None));
-        let other = |held| judge(&member, &[], &Patience::default(), Known { held, ..Known::default() }, NOW).state;
+        let other = |held| judge(&member, &[], &Patience::default(), Facts { held, ..Facts::default() }, NOW).state;
         assert_eq!(other(true), ClusterState::Leaving { evicted: false });
         assert_eq!(other(false), ClusterState::Away);
     }
@@ -176,8 +176,8 @@ mod tests {
     #[test]
     fn one_that_may_not_fail_now_is_silent_for_as_long() {
         let member = ready(Readiness::NotReady(at(0)));
-        let known = Known { chosen: true, held: true, waits: true, ..Known::default() };
-        let judged = judge(&member, &[], &Patience::default(), known, NOW);
+        let facts = Facts { chosen: true, held: true, waits: true, ..Facts::default() };
+        let judged = judge(&member, &[], &Patience::default(), facts, NOW);
         assert_eq!(judged, Judgement { state: ClusterState::Silent, next: None });
     }
 
@@ -185,8 +185,8 @@ mod tests {
     fn one_that_failed_over_is_not_waited_for_again_before_it_was_back() {
         let failed = |last| Some(Failed { times: 1, last: at(last) });
         let judged = |failed| {
-            let known = Known { chosen: true, held: true, failed, waits: true, ..Known::default() };
-            judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), known, NOW).state
+            let facts = Facts { chosen: true, held: true, failed, waits: true, ..Facts::default() };
+            judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), facts, NOW).state
         };
         assert_eq!((judged(failed(950)), judged(failed(500))), (ClusterState::Away, ClusterState::Silent));
     }
@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn after_a_pause_a_cluster_is_waited_for_anew() {
         let judged = |resumed| {
-            let known = Known { chosen: true, held: true, resumed, ..Known::default() };
-            judge(&ready(Readiness::NotReady(at(0))), &[], &Patience::default(), known, NOW)
+            let facts = Facts { chosen: true, held: true, resumed, ..Facts::default() };
+            judge(&ready(Readiness::NotReady(at(0))), &[], &Patience::default(), facts, NOW)
         };
         assert_eq!(judged(None).state, ClusterState::Away);
         assert_eq!(judged(Some(at(900))), Judgement { state: ClusterState::Silent, next: Some(at(1_200)) });
@@ -204,13 +204,13 @@ mod tests {
 
     #[test]
     fn one_that_karmada_evicts_leaves_and_stays_out_as_long_as_one_that_failed() {
-        let known = |held, evicted| Known { chosen: true, held, evicted: Some(at(evicted)), ..Known::default() };
+        let facts = |held, evicted| Facts { chosen: true, held, evicted: Some(at(evicted)), ..Facts::default() };
         let member = ready(Readiness::Ready);
-        let judged = |known| judge(&member, &[], &Patience::default(), known, NOW);
+        let judged = |facts| judge(&member, &[], &Patience::default(), facts, NOW);
         let leaves = Judgement { state: ClusterState::Leaving { evicted: true }, next: Some(at(1_200)) };
-        assert_eq!(judged(known(true, 900)), leaves);
-        assert_eq!(judged(known(false, 900)), Judgement { state: ClusterState::Away, ..leaves });
-        assert_eq!(judged(known(false, 700)).state, ClusterState::Serving);
+        assert_eq!(judged(facts(true, 900)), leaves);
+        assert_eq!(judged(facts(false, 900)), Judgement { state: ClusterState::Away, ..leaves });
+        assert_eq!(judged(facts(false, 700)).state, ClusterState::Serving);
     }
 
     #[test]

@@ -3,25 +3,25 @@
 //! fhpa divides in place of karmada-scheduler. What a newer Karmada can say in a placement must be reported, not
 //! ignored.
 
-use Known::{Any, Members, More, Texts};
+use Supported::{Any, Members, More, Texts};
 use serde_json::{Map, Value};
 
 /// Most fields that are reported.
 const MOST: usize = 16;
 
-/// What fhpa knows of a value.
-enum Known {
+/// What fhpa applies of a value.
+enum Supported {
     /// It applies any value.
     Any,
     /// It applies these texts.
     Texts(&'static [&'static str]),
     /// It applies these members of an object, or of each object of a list.
-    Members(&'static [(&'static str, Known)]),
+    Members(&'static [(&'static str, Supported)]),
     /// It applies those of another object, and these.
-    More(&'static Known, &'static [(&'static str, Known)]),
+    More(&'static Supported, &'static [(&'static str, Supported)]),
 }
 
-impl Known {
+impl Supported {
     /// What it knows of a member; `None`: it does not apply it.
     fn member(&self, name: &str) -> Option<&Self> {
         let find = |members: &'static [(&str, Self)]| members.iter().find(|(member, _)| *member == name);
@@ -33,18 +33,18 @@ impl Known {
     }
 }
 
-const AFFINITY: Known = Members(&[
+const AFFINITY: Supported = Members(&[
     ("labelSelector", Any),
     ("fieldSelector", Members(&[("matchExpressions", Any)])),
     ("clusterNames", Any),
     ("exclude", Any),
 ]);
 
-const GROUP: Known = More(&OVERFLOW, &[("overflowAffinities", OVERFLOW)]);
+const GROUP: Supported = More(&OVERFLOW, &[("overflowAffinities", OVERFLOW)]);
 
-const OVERFLOW: Known = More(&AFFINITY, &[("affinityName", Any)]);
+const OVERFLOW: Supported = More(&AFFINITY, &[("affinityName", Any)]);
 
-const TOLERATION: Known = Members(&[
+const TOLERATION: Supported = Members(&[
     ("key", Any),
     ("operator", Texts(&["Exists", "Equal"])),
     ("value", Any),
@@ -52,14 +52,14 @@ const TOLERATION: Known = Members(&[
     ("tolerationSeconds", Any),
 ]);
 
-const SPREAD: Known = Members(&[
+const SPREAD: Supported = Members(&[
     ("spreadByField", Texts(&["cluster", "region", "zone", "provider"])),
     ("spreadByLabel", Any),
     ("maxGroups", Any),
     ("minGroups", Any),
 ]);
 
-const SCHEDULING: Known = Members(&[
+const SCHEDULING: Supported = Members(&[
     ("replicaSchedulingType", Texts(&["Duplicated", "Divided"])),
     ("replicaDivisionPreference", Texts(&["Aggregated", "Weighted"])),
     (
@@ -71,7 +71,7 @@ const SCHEDULING: Known = Members(&[
     ),
 ]);
 
-const PLACEMENT: Known = Members(&[
+const PLACEMENT: Supported = Members(&[
     ("clusterAffinity", AFFINITY),
     ("clusterAffinities", GROUP),
     ("clusterTolerations", TOLERATION),
@@ -89,7 +89,7 @@ pub fn unsupported(placement: &Value) -> Vec<String> {
     found
 }
 
-fn look(value: &Value, known: &Known, path: &str, found: &mut Vec<String>) {
+fn look(value: &Value, known: &Supported, path: &str, found: &mut Vec<String>) {
     match (value, known) {
         (Value::Null, _) | (_, Any) => {}
         (Value::Array(list), _) => list.iter().for_each(|one| look(one, known, path, found)),
@@ -99,7 +99,7 @@ fn look(value: &Value, known: &Known, path: &str, found: &mut Vec<String>) {
     }
 }
 
-fn look_into(object: &Map<String, Value>, known: &Known, path: &str, found: &mut Vec<String>) {
+fn look_into(object: &Map<String, Value>, known: &Supported, path: &str, found: &mut Vec<String>) {
     for (name, value) in object.iter().filter(|(_, value)| !is_empty(value)) {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         match known.member(name) {

@@ -4,9 +4,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::assignee::{Assignee, sum, take};
+use super::cannot_scale::counts;
 use super::distribute::{Range, distribute};
 use super::participant::Participant;
-use super::signal::counts;
 use super::{Assist, Cause, Cluster, Policy, Request};
 use crate::decision::split::Replicas;
 

@@ -4,16 +4,16 @@
 //! [`plan`] has these stages: *assignment* gives every cluster its target by policy, *reassignment* keeps existing
 //! targets and moves them when clusters fail or return, *transition* limits the targets to what running pods and
 //! leaving clusters allow now, *steps* order the writes so that the budget is never exceeded. Between reassignment and
-//! transition *adjust* changes targets by the health of clusters: it finds clusters that cannot scale (*signal*), moves
-//! headroom to those that can (*raise_at_max*, *priority_tiers*, *optimization*), lets other clusters run missing
-//! replicas (*assist*) and those of leaving clusters (*replacement*), and scales idle clusters to zero (*zero*).
+//! transition [`adjust`] changes targets by the health of clusters: it finds clusters that cannot scale and moves headroom
+//! (*cannot_scale*, *priority_tiers*, *optimization*), lets other clusters run missing replicas (*assist*) and those of
+//! leaving clusters (*replacement*), and scales idle clusters to zero (*zero*).
 
-mod adjust;
 mod assignee;
 mod assignment;
 mod assist;
 mod basis;
 mod binding;
+mod cannot_scale;
 mod distribute;
 mod floors;
 mod inputs;
@@ -26,13 +26,11 @@ mod owed;
 mod participant;
 mod policy;
 mod priority_tiers;
-mod raise_at_max;
 mod reason;
 mod reassignment;
 mod replacement;
 mod scale_up;
 mod scale_ups;
-mod signal;
 mod steps;
 mod transition;
 mod zero;
@@ -48,8 +46,12 @@ pub use policy::Policy;
 pub use reason::{Hold, Obstacle, Reason, Why};
 pub use scale_ups::{ScaleUp, ScaleUps};
 
-use adjust::Adjusted;
+use assignee::Assignee;
 use assignment::Targets;
+use jiff::Timestamp;
+use observed::REACTION;
+use participant::Participant;
+use replacement::Replacement;
 
 /// Decides. Deterministic; the order of the clusters does not matter.
 ///
@@ -81,8 +83,7 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     } else {
         assignment::assign(request, &clusters, &participants)
     };
-    let Adjusted { next, idle, divided, replacement } =
-        adjust::adjust(request, &clusters, &participants, &mut targets, kept);
+    let Adjusted { next, idle, divided, replacement } = adjust(request, &clusters, &participants, &mut targets, kept);
     assignment::remark(request, &participants, &targets, &mut notes);
     zero::remark(request, &participants, &targets, &mut notes);
     notes.extend(replacement.note);
@@ -90,6 +91,75 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let shares = outcome::shares(&clusters, &targets, &transitions, &replacement.lost, request.now);
     let (steps, binding) = steps::steps(request, &clusters, &targets, &transitions, &replacement.verdicts, &mut notes);
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
+}
+
+/// Further results of the adjustment.
+#[derive(Clone, Debug, Default)]
+struct Adjusted {
+    /// When to plan again.
+    next: Option<Timestamp>,
+    /// Since when a cluster could go to zero.
+    idle: Option<Timestamp>,
+    /// When headroom was last rebalanced.
+    divided: Option<Timestamp>,
+    /// Which clusters may leave, and their replacement.
+    replacement: Replacement,
+}
+
+/// Adjusts the targets; `kept` is whether they are those of the previous plan.
+fn adjust(
+    request: &Request<'_>,
+    clusters: &[&Cluster<'_>],
+    participants: &[Participant<'_>],
+    targets: &mut Targets,
+    kept: bool,
+) -> Adjusted {
+    let mut assignees = Vec::with_capacity(participants.len());
+    let mut rest = participants.iter().peekable();
+    for (at, target) in targets.iter_mut().enumerate() {
+        if let (Some(participant), Some(target)) = (rest.next_if(|participant| participant.at == at), target) {
+            assignees.push(Assignee { participant, target });
+        }
+    }
+    let divided = if kept { request.divided } else { Some(request.now) };
+    let mut adjusted = Adjusted { divided, ..Adjusted::default() };
+    // Clusters need a moment to react to new bounds.
+    let settled = kept && !request.within(divided, REACTION);
+    if request.scale_assist {
+        let mut next = vec![divided.and_then(|divided| divided.checked_add(REACTION).ok())];
+        next.push(cannot_scale::look(request, &mut assignees));
+        if settled && request.policy.divides() {
+            let moved = priority_tiers::drain(request, &mut assignees) | cannot_scale::raise(request, &mut assignees);
+            let optimized = optimization::optimize(request, &mut assignees, moved);
+            adjusted.divided = optimized.divided;
+            next.push(optimized.next);
+        }
+        next.extend(assignees.iter().flat_map(|assignee| assignee.may_move_at(request)).map(Some));
+        assist::forget(request, &mut assignees);
+        if settled {
+            assist::assist(request, &mut assignees);
+        }
+        next.push(assist::end(request, &assignees));
+        adjusted.replacement = replacement::replace(request, clusters, &mut assignees);
+        assignees.sort_by_key(|assignee| !assignee.target.bounds.is_some());
+        let bound = assignees.partition_point(|assignee| assignee.target.bounds.is_some());
+        let bound = assignees.split_at_mut_checked(bound).map(|(bound, _)| bound).unwrap_or_default();
+        let idle = zero::zero(request, bound, settled);
+        adjusted.idle = idle.since;
+        next.push(idle.next);
+        adjusted.next = next.into_iter().flatten().filter(|next| *next > request.now).min();
+    } else {
+        assist::forget(request, &mut assignees);
+        for assignee in &mut assignees {
+            let Memory { floor, others, failed, assist, scale_ups, .. } = assignee.target.memory;
+            let assist = assist.filter(|_| floor.is_some());
+            assignee.target.memory = Memory { assist, scale_ups, floor, others, failed, ..Memory::default() };
+        }
+        adjusted.replacement = replacement::replace(request, clusters, &mut assignees);
+    }
+    adjusted.next = [adjusted.next, adjusted.replacement.next].into_iter().flatten().min();
+    priority_tiers::hold(request, &mut assignees);
+    adjusted
 }
 
 /// Everything stays as it is: the user suspends the object, or no cluster serves (docs/design.md#failover: a control

@@ -2,7 +2,7 @@
 //! (docs/design.md#scaling-down-under-prioritized). Pure.
 
 use super::assignee::Assignee;
-use super::raise_at_max::hand_over;
+use super::cannot_scale::hand_over;
 use super::{ClusterState, Policy, Reason, Request};
 use crate::decision::split::Replicas;
 

@@ -3,10 +3,10 @@
 
 use super::assignee::take;
 use super::assignment::{Target, Targets, assign, bounds};
+use super::cannot_scale::is_stuck;
 use super::distribute;
 use super::distribute::Range;
 use super::participant::Participant;
-use super::signal::is_stuck;
 use super::{Bounds, Cluster, Memory, Policy, Reason, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use super::assignee::{Assignee, sum};
 use super::assignment::Targets;
+use super::cannot_scale::counts;
 use super::distribute::{Range, distribute};
 use super::participant::Participant;
-use super::signal::counts;
 use super::{Assist, Bounds, Cluster, ClusterState, Note, Policy, Reach, Request};
 use crate::decision::load::Load;
 use crate::decision::split::Replicas;

@@ -7,7 +7,6 @@
 //! Each kind is kept in a [`Table`]. Unlike other caches, this one holds several kinds under one lock, as a view is of
 //! one moment, and some of its changes cause a reconcile only at a later time.
 
-mod affected;
 mod binding;
 mod by_cluster;
 pub mod entry;
@@ -25,9 +24,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use self::affected::CachedKind;
-pub use self::affected::MEASUREMENTS;
 use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of};
+use self::intake::CachedKind;
+pub use self::intake::MEASUREMENTS;
 pub use self::intake::Reader;
 pub use self::marks::Marked;
 use self::marks::Marks;

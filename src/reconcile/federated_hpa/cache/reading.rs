@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Cache;
-use super::affected::CachedKind;
 use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
+use super::intake::CachedKind;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::controller::table::Table;
 
