@@ -1,12 +1,14 @@
-//! Request body -> bytes, within limits of size and time. Reads from the connection through axum's body.
+//! Request body -> bytes, within limits of size and time. Reads from the connection.
 
+use std::fmt::Display;
 use std::mem;
+use std::pin::pin;
 use std::time::Duration;
 
-use axum::body::Body;
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http_body_util::BodyExt;
-use hyper::body::Body as _;
+use hyper::body::Body;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::uid::UidScan;
@@ -69,14 +71,23 @@ pub enum Unread {
 ///
 /// # Errors
 /// The body is too large, too slow or broken, or there are too many large bodies.
-pub async fn collect<'s>(
-    mut body: Body,
+pub async fn collect<'s, B>(
+    mut body: B,
     limits: &Limits,
     large: &'s Semaphore,
-) -> Result<(Bytes, Option<SemaphorePermit<'s>>), Unread> {
+) -> Result<(Bytes, Option<SemaphorePermit<'s>>), Unread>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
     let mut gathered = Gathered { parts: Parts::None, total: 0, permit: None };
-    // The timer starts only when the body is not already here: the future is polled first.
-    let read = tokio::time::timeout(limits.timeout, gathered.read(&mut body, limits, large)).await;
+    let read = {
+        let mut read = pin!(gathered.read(&mut body, limits, large));
+        match read.as_mut().now_or_never() {
+            Some(read) => Ok(read),
+            // Only a body that is not already here needs a timer.
+            None => tokio::time::timeout(limits.timeout, read).await,
+        }
+    };
     let uid = match read {
         Ok(Ok(())) => return gathered.into_bytes(limits),
         Ok(Err(Stop::Overloaded)) => return Err(Unread::Overloaded),
@@ -108,7 +119,10 @@ struct Gathered<'s> {
 }
 
 impl<'s> Gathered<'s> {
-    async fn read(&mut self, body: &mut Body, limits: &Limits, large: &'s Semaphore) -> Result<(), Stop> {
+    async fn read<B>(&mut self, body: &mut B, limits: &Limits, large: &'s Semaphore) -> Result<(), Stop>
+    where
+        B: Body<Data = Bytes, Error: Display> + Unpin,
+    {
         while !body.is_end_stream() && self.total <= limits.discard {
             let Some(frame) = body.frame().await else { break };
             let frame = frame.map_err(|error| Stop::Broken(error.to_string()))?;

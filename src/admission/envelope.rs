@@ -101,7 +101,9 @@ const KIND: &str = "AdmissionReview";
 /// # Errors
 /// The body is not JSON, not an AdmissionReview of version v1, or lacks the request, its uid or its operation.
 pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
-    let review: Review<'_> = serde_json::from_slice(body).map_err(|_| diagnose(body))?;
+    // Text that is known to be UTF-8 as a whole is not checked string by string.
+    let text = std::str::from_utf8(body).map_err(|_| diagnose(body))?;
+    let review: Review<'_> = serde_json::from_str(text).map_err(|_| diagnose(body))?;
     let refuse = |path: &str, message: String| Malformed { uid: UidScan::of(body), path: path.to_owned(), message };
     if review.api_version.0 != API_VERSION {
         let given = excerpt(&review.api_version.0, SHOWN);

@@ -120,7 +120,9 @@ impl Reviewer {
         if !early || new.violations(&self.context(now)).is_empty() {
             return completed;
         }
-        if self.judged(validating, request, request.object, now).denial.is_none() {
+        // Only what was stored before may let a violation through.
+        let updates = stored(request).is_some();
+        if updates && self.judged(validating, request, request.object, now).denial.is_none() {
             return completed;
         }
         // A default may be what is missing.
@@ -136,6 +138,9 @@ impl Reviewer {
         completed: &Verdict,
         now: Timestamp,
     ) -> Option<Verdict> {
+        if completed.patch.is_empty() {
+            return Some(self.judged(validating, request, request.object, now));
+        }
         let object = verdict::patched(serde_json::from_str(text(request.object)).ok()?, &completed.patch).ok()?;
         Some(self.judged(validating, request, Some(&to_raw_value(&object).ok()?), now))
     }
@@ -157,8 +162,8 @@ impl Reviewer {
 
     fn complete_federated_hpa(&self, request: &Request<'_>, hpa: &FederatedHPA<'_>) -> Verdict {
         let stored = stored(request).and_then(|object| Some((object, convert::federated_hpa(object).ok()?)));
-        let old = stored.as_ref().map(|(text, hpa)| seen(&hpa.metadata, own::federated_hpa_text(text)));
-        let mut new = seen(&hpa.metadata, own::federated_hpa_text(text(request.object)));
+        let old = stored.as_ref().map(|(text, hpa)| seen(&hpa.metadata, own::federated_hpa_subject(hpa, text)));
+        let mut new = seen(&hpa.metadata, own::federated_hpa_subject(hpa, text(request.object)));
         let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
         // An update without a mode keeps the mode.
         let known = old.as_ref().and_then(|old| Mode::parse(old.own.get("mode")?.as_str()?));

@@ -1,5 +1,6 @@
 //! HTTP request -> review -> HTTP response, for each admission path. Sockets, clocks and counters are passed in.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,11 +9,10 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request as HttpRequest;
-use axum::response::Response;
-use axum::routing::post;
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use http::{Method, StatusCode};
+use http_body_util::Full;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 
@@ -156,31 +156,47 @@ impl Drop for InFlight<'_> {
     }
 }
 
+/// What is sent back: the head, and a body that is written whole.
+pub type Response = http::Response<Full<Bytes>>;
+
 /// The router of all admission paths.
 pub fn router(state: &Arc<WebhookState>) -> Router {
-    let mut router = Router::new();
-    for endpoint in Endpoint::ALL {
-        let state = Arc::clone(state);
-        let handler = move |request: HttpRequest| {
-            let state = Arc::clone(&state);
-            async move { handle(&state, endpoint, request).await }
-        };
-        router = router.route(endpoint.path(), post(handler));
-    }
-    router.method_not_allowed_fallback(method_not_allowed).fallback(not_found)
+    let state = Arc::clone(state);
+    Router::new().fallback(move |request: HttpRequest| {
+        let state = Arc::clone(&state);
+        async move { answer(&state, request).await.map(Body::new) }
+    })
 }
 
-async fn method_not_allowed() -> Response {
+/// Answers a request on any path.
+pub async fn answer<B>(state: &WebhookState, request: http::Request<B>) -> Response
+where
+    B: hyper::body::Body<Data = Bytes, Error: fmt::Display> + Unpin,
+{
+    let path = request.uri().path();
+    let Some(endpoint) = Endpoint::ALL.into_iter().find(|endpoint| endpoint.path() == path) else {
+        return not_found();
+    };
+    if request.method() != Method::POST {
+        return method_not_allowed();
+    }
+    handle(state, endpoint, request).await
+}
+
+fn method_not_allowed() -> Response {
     let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "reviews are sent with POST\n");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(Method::POST.as_str()));
     response
 }
 
-async fn not_found() -> Response {
+fn not_found() -> Response {
     plain(StatusCode::NOT_FOUND, "no such path; reviews are answered under /validate-... and /mutate-...\n")
 }
 
-async fn handle(state: &WebhookState, endpoint: Endpoint, request: HttpRequest) -> Response {
+async fn handle<B>(state: &WebhookState, endpoint: Endpoint, request: http::Request<B>) -> Response
+where
+    B: hyper::body::Body<Data = Bytes, Error: fmt::Display> + Unpin,
+{
     let exchange = Exchange { state, endpoint, started: (state.clock.monotonic)() };
     let Some(_in_flight) = state.admit() else { return exchange.overloaded("too many reviews at a time") };
     let (head, body) = request.into_parts();
@@ -326,13 +342,13 @@ fn refusal(uid: Option<String>, code: StatusCode, reason: &'static str, problem:
 }
 
 fn json(answer: Bytes) -> Response {
-    let mut response = Response::new(Body::from(answer));
+    let mut response = Response::new(Full::new(answer));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-fn plain(code: StatusCode, text: impl Into<Body>) -> Response {
-    let mut response = Response::new(text.into());
+fn plain(code: StatusCode, text: impl Into<Bytes>) -> Response {
+    let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response

@@ -1,5 +1,7 @@
 //! The verdict on one review, before it is encoded. No I/O.
 
+use json_patch::AddOperation;
+use json_patch::jsonptr::PointerBuf;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,8 +25,10 @@ pub enum PatchOperation {
 /// # Errors
 /// When a path of the patch is not in the object.
 pub fn patched(mut object: Value, operations: &[PatchOperation]) -> Result<Value, Box<dyn std::error::Error>> {
-    let patch: json_patch::Patch = serde_json::to_value(operations).and_then(serde_json::from_value)?;
-    json_patch::patch(&mut object, &patch)?;
+    for PatchOperation::Add { path, value } in operations {
+        let addition = AddOperation { path: PointerBuf::parse(path.as_str())?, value: value.clone() };
+        json_patch::patch(&mut object, &[json_patch::PatchOperation::Add(addition)])?;
+    }
     Ok(object)
 }
 

@@ -1,7 +1,11 @@
 //! Required members that are missing while a member with a similar name exists beside them (`ruleName` for `name`).
 //! Only for objects that are rejected anyway. No I/O.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::api::crd;
 use crate::decision::finding::{Cause, Violation};
@@ -25,13 +29,25 @@ pub fn explain(kind: &str, json: &str, violations: &mut [Violation]) {
     if json.len() > LARGEST || !violations.iter().any(missing) {
         return;
     }
-    let (Some(schema), Ok(object)) = (schema(kind), serde_json::from_str::<Value>(json)) else { return };
+    let places: Vec<&str> = violations.iter().filter(|one| missing(one)).map(|one| one.path.as_str()).collect();
+    let (Some(schema), Some(object)) = (schema(kind), tree(json, &places)) else { return };
     for violation in violations.iter_mut().filter(|violation| missing(violation)) {
         if let Some(found) = find(&violation.path, &object, schema) {
             let member = violation.path.rsplit('.').next().unwrap_or_default();
             violation.detail = format!("{}; {found:?} is no field: did you mean {member:?}?", violation.detail);
         }
     }
+}
+
+/// The object as a tree, without the inside of members in which none of `places` is: most of a text is metadata.
+fn tree(json: &str, places: &[&str]) -> Option<Value> {
+    let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).ok()?;
+    let member = |(name, text): (Cow<'_, str>, &RawValue)| {
+        let within = |place: &&str| place.strip_prefix(&*name).is_some_and(|rest| rest.starts_with(['.', '[']));
+        let value = if places.iter().any(within) { serde_json::from_str(text.get()).ok()? } else { Value::Null };
+        Some((name.into_owned(), value))
+    };
+    members.into_iter().map(member).collect()
 }
 
 /// The unknown member beside the missing one at `path` with the most similar name.

@@ -115,7 +115,7 @@ impl Shared {
 
 /// A dashboard that is about to serve.
 pub struct Dashboard {
-    listener: Listener,
+    listener: Listener<axum::Router>,
     lifecycle: Arc<Lifecycle>,
     metrics: Arc<Metrics>,
     namespace: Option<String>,

@@ -4,6 +4,7 @@
 //! (hyperium/hyper#1628). Heads need seconds and kube-apiserver keeps a connection for minutes, so both are timed here.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, Version};
 use hyper::body::Incoming;
@@ -68,9 +70,27 @@ pub enum Protocol {
     Http2,
 }
 
-/// Serves connections with one router.
-pub struct Server {
-    router: Router,
+/// Answers requests.
+pub trait Answering: Clone + Send + Sync + 'static {
+    /// The body of an answer.
+    type Body: hyper::body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
+
+    /// Answers one request.
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send + 'static;
+}
+
+impl Answering for Router {
+    type Body = Body;
+
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send + 'static {
+        let answer = self.clone().call(request.map(Body::new));
+        async move { answer.await.unwrap_or_else(|never| match never {}) }
+    }
+}
+
+/// Serves connections; all requests are answered by one `A`.
+pub struct Server<A> {
+    answering: A,
     http1: Builder<TokioExecutor>,
     http2: Builder<TokioExecutor>,
     limits: Limits,
@@ -86,10 +106,10 @@ const PING: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(
 /// Most bytes an HTTP/2 client may send ahead: on one stream, and on the connection.
 const WINDOWS: (u32, u32) = (256 << 10, 512 << 10);
 
-impl Server {
-    /// Serves with `router` until `lifecycle` ends it. Its connections take `slots`.
+impl<A: Answering> Server<A> {
+    /// Serves with `answering` until `lifecycle` ends it. Its connections take `slots`.
     #[must_use]
-    pub fn new(router: Router, limits: Limits, lifecycle: Arc<Lifecycle>, slots: Arc<Slots>) -> Self {
+    pub fn new(answering: A, limits: Limits, lifecycle: Arc<Lifecycle>, slots: Arc<Slots>) -> Self {
         let head_bytes = usize::try_from(limits.head_bytes).unwrap_or(usize::MAX);
         let mut http1 = Builder::new(TokioExecutor::new()).http1_only();
         // hyper's own time limit on heads also ends idle connections; `drive` tells them apart.
@@ -105,7 +125,7 @@ impl Server {
             .initial_stream_window_size(WINDOWS.0)
             .initial_connection_window_size(WINDOWS.1)
             .max_send_buf_size(64 << 10);
-        Self { router, http1, http2, limits, lifecycle, slots, once: false }
+        Self { answering, http1, http2, limits, lifecycle, slots, once: false }
     }
 
     /// Serves one request on each connection; for HTTP/1.1.
@@ -126,9 +146,9 @@ impl Server {
             let under_way = UnderWay::begin(&activity);
             let (lifecycle, once) = (Arc::clone(&self.lifecycle), self.once);
             let http1 = request.version() < Version::HTTP_2;
-            let answer = self.router.clone().call(request.map(Body::new));
+            let answer = self.answering.answer(request);
             async move {
-                let mut response: Response<Body> = answer.await?;
+                let mut response = answer.await;
                 if http1 && (once || lifecycle.parting()) {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }

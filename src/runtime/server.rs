@@ -8,14 +8,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use futures::FutureExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::{debug, warn};
 
-use super::connection::{self, Protocol};
+use super::connection::{self, Answering, Protocol};
 use super::lifecycle::{Lifecycle, Phase};
 use super::metrics::{HandshakeFailure, Metrics};
 use super::slots::{Slot, Slots};
@@ -39,9 +38,9 @@ impl Default for Limits {
 }
 
 /// Reserved slots for connections with one short request, when all others are taken: so probes are always answered.
-pub struct Reserve {
-    /// Serves these requests.
-    pub router: Router,
+pub struct Reserve<A> {
+    /// Answers these requests.
+    pub answering: A,
     /// Number of slots.
     pub connections: usize,
     /// Time for the head of the request.
@@ -57,16 +56,16 @@ pub enum Security {
 }
 
 /// A bound socket, ready to accept.
-pub struct Listener {
+pub struct Listener<A> {
     socket: TcpListener,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<A>>,
 }
 
-struct Shared {
+struct Shared<A> {
     security: Security,
-    connections: connection::Server,
+    connections: connection::Server<A>,
     slots: Arc<Slots>,
-    reserve: Option<(connection::Server, Arc<Slots>)>,
+    reserve: Option<(connection::Server<A>, Arc<Slots>)>,
     limits: Limits,
     lifecycle: Arc<Lifecycle>,
     metrics: Arc<Metrics>,
@@ -77,7 +76,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_s
 /// Connections that are accepted from the backlog of the socket before it is closed.
 const BACKLOG: usize = 1024;
 
-impl Listener {
+impl<A: Answering> Listener<A> {
     /// Binds a socket.
     ///
     /// # Errors
@@ -85,32 +84,32 @@ impl Listener {
     pub async fn bind(
         address: SocketAddr,
         security: Security,
-        router: Router,
+        answering: A,
         limits: Limits,
         lifecycle: Arc<Lifecycle>,
         metrics: Arc<Metrics>,
     ) -> io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
-        Ok(Self::on(socket, security, router, limits, None, lifecycle, metrics))
+        Ok(Self::on(socket, security, answering, limits, None, lifecycle, metrics))
     }
 
-    /// Accepts on a bound socket: for routers that must know its address, and with reserved slots.
+    /// Accepts on a bound socket: where answers depend on its address, and with reserved slots.
     pub fn on(
         socket: TcpListener,
         security: Security,
-        router: Router,
+        answering: A,
         limits: Limits,
-        reserve: Option<Reserve>,
+        reserve: Option<Reserve<A>>,
         lifecycle: Arc<Lifecycle>,
         metrics: Arc<Metrics>,
     ) -> Self {
         let slots = Slots::new(limits.connections);
         let connections =
-            connection::Server::new(router, limits.connection, Arc::clone(&lifecycle), Arc::clone(&slots));
-        let reserve = reserve.map(|Reserve { router, connections, header }| {
+            connection::Server::new(answering, limits.connection, Arc::clone(&lifecycle), Arc::clone(&slots));
+        let reserve = reserve.map(|Reserve { answering, connections, header }| {
             let slots = Slots::new(connections);
             let limits = connection::Limits { header, ..limits.connection };
-            let server = connection::Server::new(router, limits, Arc::clone(&lifecycle), Arc::clone(&slots));
+            let server = connection::Server::new(answering, limits, Arc::clone(&lifecycle), Arc::clone(&slots));
             (server.once(), slots)
         });
         let shared = Shared { security, connections, slots, reserve, limits, lifecycle, metrics };
@@ -165,7 +164,7 @@ impl Listener {
     }
 }
 
-impl Shared {
+impl<A: Answering> Shared<A> {
     fn admit(self: &Arc<Self>, stream: TcpStream, peer: IpAddr) {
         let reserved = || self.reserve.as_ref().and_then(|(_, slots)| slots.take(peer)).map(|slot| (slot, true));
         let Some((slot, reserved)) = self.slots.take(peer).map(|slot| (slot, false)).or_else(reserved) else {
@@ -214,13 +213,13 @@ fn reason(error: &io::Error) -> HandshakeFailure {
 }
 
 /// One open connection; frees its slot when dropped.
-struct Open {
-    shared: Arc<Shared>,
+struct Open<A> {
+    shared: Arc<Shared<A>>,
     reserved: bool,
     _slot: Slot,
 }
 
-impl Open {
+impl<A: Answering> Open<A> {
     async fn serve(self, stream: TcpStream) {
         // Responses are small and written whole; without this the system may delay them.
         if let Err(error) = stream.set_nodelay(true) {
@@ -242,7 +241,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl<A> Drop for Open<A> {
     fn drop(&mut self) {
         self.shared.metrics.connections.dec();
     }

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::sync::watch as channel;
@@ -61,7 +62,7 @@ pub struct Server {
     acting: Option<Acting>,
     watches: Option<(Client, Watches)>,
     client_reloader: Option<control_plane::KubeconfigReloader>,
-    admin: Option<Listener>,
+    admin: Option<Listener<Router>>,
     admin_local: Option<SocketAddr>,
     admin_lifecycle: Arc<Lifecycle>,
     readiness: Arc<Readiness>,
@@ -264,7 +265,7 @@ async fn bind_admin(
     readiness: &Arc<Readiness>,
     metrics: &Arc<Metrics>,
     lifecycle: &Arc<Lifecycle>,
-) -> Result<Option<Listener>, Error> {
+) -> Result<Option<Listener<Router>>, Error> {
     let address = match port {
         AdminPort::Off => return Ok(None),
         AdminPort::Preferably(address) | AdminPort::At(address) => address,
@@ -272,7 +273,7 @@ async fn bind_admin(
     let limits = server::Limits { connections: 64, ..server::Limits::default() };
     let router = admin::router(Arc::clone(readiness), Arc::clone(metrics));
     let probes = admin::probes(Arc::clone(readiness));
-    let reserve = Some(Reserve { router: probes, connections: 16, header: Duration::from_secs(1) });
+    let reserve = Some(Reserve { answering: probes, connections: 16, header: Duration::from_secs(1) });
     // Its connections are not counted as connections of reviews.
     let uncounted = Arc::new(Metrics::new());
     match TcpListener::bind(address).await {

@@ -3,16 +3,21 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use hyper::body::Incoming;
 use tracing::warn;
 
 use super::options::{Drain, Ended, Error, WebhookOptions};
 use super::sharing::{ReloadedCertificate, Shared};
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
-use crate::admission::router::{Clock, ReviewFn, WebhookState, router};
+use crate::admission::router::{Clock, Response, ReviewFn, WebhookState, answer};
 use crate::run::review_log::ReviewLog;
 use crate::run::review_metrics::ReviewMetrics;
 use crate::runtime::clock;
+use crate::runtime::connection::Answering;
 use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{self, Listener, Security};
@@ -41,9 +46,22 @@ impl Unbound {
     }
 }
 
+/// Answers reviews without a router between: the path is compared with six.
+#[derive(Clone)]
+struct Reviews(Arc<WebhookState>);
+
+impl Answering for Reviews {
+    type Body = Full<Bytes>;
+
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response> + Send + 'static {
+        let state = Arc::clone(&self.0);
+        async move { answer(&state, request).await }
+    }
+}
+
 /// A bound webhook before it serves.
 pub(super) struct Serving {
-    reviews: Listener,
+    reviews: Listener<Reviews>,
     pub(super) local: SocketAddr,
     certificate: ReloadedCertificate,
     listening: Condition,
@@ -69,7 +87,7 @@ impl Serving {
         let security = Security::Tls(certificate.reloader.current());
         let (shared, metrics) = (Arc::clone(&lifecycle), Arc::clone(metrics));
         let failed = |source| Error::Bind { address: listen, flag: "--listen", source };
-        let reviews = Listener::bind(listen, security, router(&desk), limits, shared, metrics).await.map_err(failed)?;
+        let reviews = Listener::bind(listen, security, Reviews(desk), limits, shared, metrics).await.map_err(failed)?;
         let local = reviews.local_addr().map_err(failed)?;
         let listening = readiness.condition("the socket is not listening");
         Ok(Self { reviews, local, certificate, listening, lifecycle })
