@@ -80,6 +80,39 @@ pub async fn rolls_without_headroom(stand: &mut Stand) {
     stand.clear(name).await;
 }
 
+/// `maxReplicas` is what runs, and the template changes as the cluster leaves: extra pods of the others are no
+/// replacement, and none leaves to make room for them.
+pub async fn leaves_during_a_rollout(stand: &mut Stand) {
+    let name = "rolls-out";
+    let wanted = [("member1", 3), ("member2", 6), ("member3", 6)];
+    for (member, wants) in wanted {
+        stand.wants(member, name, wants);
+    }
+    stand.workload(name, 3, &MEMBERS).await;
+    let edit = async |stand: &Stand, change| stand.edit("apps/v1", "Deployment", "deployments", name, change).await;
+    // Ready pods are never fewer by the rollout alone.
+    edit(stand, json!({"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 2}}}})).await;
+    stand.federated(name, 3, 30, json!({})).await;
+    stand.runs(name, &wanted.map(|(member, wants)| (member, wants as usize))).await;
+    stand.federated(name, 3, 15, json!({})).await;
+    stand
+        .soon("the others are held to what they run", async |stand| {
+            let maxes = [stand.bounds("member2", name).await, stand.bounds("member3", name).await];
+            maxes == [Some((1, 6)), Some((1, 6))]
+        })
+        .await;
+    assert_eq!(stand.observer.note(name), 15);
+    stand.policy(name, "Deployment", &["member2", "member3"]).await;
+    edit(stand, json!({"spec": {"template": {"metadata": {"annotations": {"suite": "rolled"}}}}})).await;
+    stand
+        .later(Duration::from_secs(300), "member1 is left", async |stand| stand.observer.ready_in("member1", name) == 0)
+        .await;
+    stand.later(Duration::from_secs(60), "all run elsewhere", async |stand| stand.observer.ready(name) == 15).await;
+    let least = stand.observer.least(name);
+    assert!(least >= 14, "no more than one of three is missing at a time; {least} of 15 were ready");
+    stand.clear(name).await;
+}
+
 /// A label of the Cluster chooses it, and falls.
 pub async fn its_label_falls(stand: &mut Stand) {
     let name = "labelled";

@@ -34,6 +34,7 @@ stories! {
     "a_cluster_that_leaves_the_policy_is_replaced_first": leave::replaced_first,
     "a_cluster_that_leaves_is_replaced_before_a_switch_of_mode": leave::replaced_before_a_switch_of_mode,
     "a_cluster_leaves_in_quarters_where_there_is_no_headroom": leave::rolls_without_headroom,
+    "a_cluster_that_leaves_during_a_rollout_is_replaced_first": leave::leaves_during_a_rollout,
     "a_cluster_whose_label_falls_is_replaced_first": leave::its_label_falls,
     "a_short_absence_moves_nothing": fail::a_short_absence_moves_nothing,
     "a_hang_moves_nothing": fail::a_hang_moves_nothing,
