@@ -19,9 +19,14 @@ pub fn flags(home: &Path) -> Vec<OsString> {
         of("autoscaling.karmada.io", &["*"]),
         of("metrics.k8s.io", &["*"]),
         of("cluster.karmada.io", &["clusters/proxy"]),
-        of("", &["pods"]),
+        of("work.karmada.io", &["*"]),
+        of("policy.karmada.io", &["*"]),
+        of("config.karmada.io", &["*"]),
+        of("autoscaling", &["*"]),
+        of("events.k8s.io", &["*"]),
+        of("", &["pods", "events"]),
     ];
-    let verbs = ["get", "list", "watch", "update", "patch"];
+    let verbs = ["get", "list", "watch", "create", "update", "patch", "delete"];
     let policy = json!({"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
         "omitStages": ["RequestReceived", "ResponseStarted", "Panic"],
         "rules": [{"level": "Metadata", "verbs": verbs, "resources": resources}, {"level": "None"}]});

@@ -71,6 +71,13 @@ impl Pods {
         u32::try_from(pods.values().filter(|pod| app_of(pod) == app && is_ready(pod)).count()).unwrap()
     }
 
+    /// Adds the pods that are ready now, by app.
+    pub fn count(&self, counts: &mut BTreeMap<String, u32>) {
+        for pod in self.pods.lock().unwrap().values().filter(|pod| is_ready(pod)) {
+            *counts.entry(app_of(pod).to_owned()).or_default() += 1;
+        }
+    }
+
     /// `PodMetrics` of the pods that run, of one namespace and, where it is named, one app. `None`: it refuses.
     pub fn metrics(&self, namespace: &str, app: Option<&str>) -> Option<Vec<Value>> {
         if self.silent.load(Ordering::Relaxed) {
@@ -82,16 +89,19 @@ impl Pods {
             pod["metadata"]["namespace"] == namespace && pod["status"]["phase"] == "Running" && named(pod)
         };
         let measured = pods.values().filter(runs).filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
-        Some(measured.filter_map(|pod| self.measure(&pods, pod)).collect())
+        let mut ready: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+        for pod in pods.values().filter(|pod| named(pod) && is_ready(pod)) {
+            ready.entry(app_of(pod)).or_default().push(pod);
+        }
+        let of = |pod: &Value| ready.get(app_of(pod)).map_or(&[][..], Vec::as_slice);
+        Some(measured.filter_map(|pod| self.measure(of(pod), pod)).collect())
     }
 
-    fn measure(&self, pods: &BTreeMap<(String, String), Value>, pod: &Value) -> Option<Value> {
-        let app = app_of(pod);
-        let load = self.of(app);
+    fn measure(&self, ready: &[&Value], pod: &Value) -> Option<Value> {
+        let load = self.of(app_of(pod));
         if !load.measured {
             return None;
         }
-        let ready: Vec<&Value> = pods.values().filter(|other| app_of(other) == app && is_ready(other)).collect();
         // Whole millicores, all of them: an HPA rounds each pod up, and fractions would make it want one more.
         let place = ready.iter().position(|other| key(other) == key(pod));
         let share = |total: u32| {

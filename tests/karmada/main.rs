@@ -57,13 +57,15 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let runtime = Arc::new(runtime);
     let stand: Arc<Mutex<Option<Stand>>> = Arc::default();
-    let trials = stories::ALL.iter().map(|(name, story)| {
+    let measured = |name| stories::MEASUREMENTS.iter().any(|(measurement, _)| *measurement == name);
+    let trials = stories::ALL.iter().chain(stories::MEASUREMENTS).map(|(name, story)| {
         let (runtime, stand, found) = (Arc::clone(&runtime), Arc::clone(&stand), found.clone());
+        let alone = measured(*name);
         let trial = Trial::test(*name, move || {
             let assets = found.map_err(|missing| missing.to_string())?;
             let mut stand = stand.lock();
             // One that fails leaves nothing to the next.
-            let shared = stand.take();
+            let shared = stand.take().filter(|_| !alone);
             *stand = runtime.block_on(async {
                 let mut stand = match shared {
                     Some(stand) => stand,
@@ -71,11 +73,11 @@ fn main() -> ExitCode {
                 };
                 story(&mut stand).await;
                 stand.ends_well(name).await;
-                Some(stand)
+                Some(stand).filter(|_| !alone)
             });
             Ok(())
         });
-        trial.with_ignored_flag(Assets::find().is_err())
+        trial.with_ignored_flag(alone || Assets::find().is_err())
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     drop(stand.lock().take());

@@ -22,6 +22,8 @@ pub struct Member {
     pub plane: Plane,
     pub pods: Arc<Pods>,
     programs: Vec<Program>,
+    /// Between two computations of an HPA.
+    period: &'static str,
 }
 
 impl Member {
@@ -42,7 +44,7 @@ impl Member {
         tokio::spawn(metrics::serve(ports.aggregated, pair, Arc::clone(&pods)));
         tokio::spawn(kubelet::run(plane.client.clone(), Arc::clone(&pods)));
         plane.aggregate("metrics.k8s.io", "v1beta1", "kube-system", "metrics-server", ports.aggregated).await;
-        let mut member = Self { plane, pods, programs: Vec::new() };
+        let mut member = Self { plane, pods, programs: Vec::new(), period: "2s" };
         member.control();
         member
     }
@@ -62,7 +64,7 @@ impl Member {
         ]);
         let mut manager = manager(&self.plane, CONTROLLERS);
         manager.extend(flags([
-            ("horizontal-pod-autoscaler-sync-period", "2s".into()),
+            ("horizontal-pod-autoscaler-sync-period", self.period.into()),
             ("horizontal-pod-autoscaler-cpu-initialization-period", "1s".into()),
             ("horizontal-pod-autoscaler-initial-readiness-delay", "1s".into()),
             ("concurrent-horizontal-pod-autoscaler-syncs", "10".into()),
@@ -71,6 +73,13 @@ impl Member {
             self.plane.program("kube-controller-manager", &manager),
             self.plane.program("kube-scheduler", &scheduler),
         ];
+    }
+
+    /// Its HPAs are computed so often from now on.
+    pub fn computes_every(&mut self, period: &'static str) {
+        self.period = period;
+        self.programs.clear();
+        self.control();
     }
 
     /// The whole control plane dies: connections are refused. Its pods go on, as the kubelets do.

@@ -88,6 +88,11 @@ impl Plane {
         self.apiserver.as_ref().expect("the API server runs").signal(name);
     }
 
+    /// The API server, if it runs.
+    pub fn server(&self) -> Option<&Program> {
+        self.apiserver.as_ref()
+    }
+
     pub fn kubeconfig(&self) -> PathBuf {
         self.home.join("kubeconfig")
     }

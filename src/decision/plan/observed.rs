@@ -107,6 +107,7 @@ impl Hpa {
 
 /// A cluster that the rules select, or that still has an HPA or an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct Cluster<'a> {
     /// Its name.
     pub name: &'a str,

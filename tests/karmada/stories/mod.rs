@@ -14,6 +14,7 @@ mod release;
 mod restore;
 mod rotation;
 mod scalers;
+mod sizes;
 mod upkeep;
 
 use futures::future::LocalBoxFuture;
@@ -25,12 +26,22 @@ pub type Story = for<'a> fn(&'a mut Stand) -> LocalBoxFuture<'a, ()>;
 
 macro_rules! stories {
     ($($name:literal: $story:path,)*) => {
-        /// Names and stories, in the order in which they run.
-        pub const ALL: &[(&str, Story)] = &[$(($name, |stand| Box::pin($story(stand)))),*];
+        &[$(($name, |stand| Box::pin($story(stand)))),*]
     };
 }
 
-stories! {
+/// What many objects cost. Each takes about ten minutes, and a lab of its own: they run only when they are asked for.
+pub const MEASUREMENTS: &[(&str, Story)] = stories! {
+    "sizes_of_karmadas_own_controller_in_one_namespace": sizes::theirs_in_one_namespace,
+    "sizes_of_karmadas_own_controller_in_ten_namespaces": sizes::theirs_in_ten_namespaces,
+    "sizes_of_centralized_objects_in_one_namespace": sizes::ours_in_one_namespace,
+    "sizes_of_centralized_objects_in_ten_namespaces": sizes::ours_in_ten_namespaces,
+    "sizes_of_objects_that_are_divided": sizes::divided,
+    "sizes_of_objects_that_are_divided_without_karmadas_limits": sizes::divided_without_limits,
+};
+
+/// Names and stories, in the order in which they run.
+pub const ALL: &[(&str, Story)] = stories! {
     "a_cluster_that_leaves_the_policy_is_replaced_first": leave::replaced_first,
     "a_cluster_that_leaves_is_replaced_before_a_switch_of_mode": leave::replaced_before_a_switch_of_mode,
     "a_cluster_leaves_in_quarters_where_there_is_no_headroom": leave::rolls_without_headroom,
@@ -68,4 +79,4 @@ stories! {
     "an_upgrade_of_karmada_loses_nothing": upkeep::an_upgrade_of_karmada_loses_nothing,
     "an_uninstallation_hands_everything_back": upkeep::an_uninstallation_hands_everything_back,
     "the_way_back_to_karmadas_controllers": upkeep::the_way_back_to_karmadas_controllers,
-}
+};

@@ -27,11 +27,12 @@ pub struct Curves {
 }
 
 impl Curves {
-    pub fn start(lab: &Lab) -> Self {
+    /// Of one namespace, or of all.
+    pub fn start(lab: &Lab, namespace: Option<&str>) -> Self {
         let changes = Arc::<Mutex<Vec<Change>>>::default();
         let mut watches = JoinSet::new();
         for (kind, plural) in [("Deployment", "deployments"), ("StatefulSet", "statefulsets")] {
-            watches.spawn(watch(lab.karmada.api("apps/v1", kind, plural, Some("prod")), Arc::clone(&changes)));
+            watches.spawn(watch(lab.karmada.api("apps/v1", kind, plural, namespace), Arc::clone(&changes)));
         }
         Self { changes, _watches: watches }
     }

@@ -2,7 +2,7 @@
 
 mod chart;
 mod cost;
-mod curves;
+pub(super) mod curves;
 mod timeline;
 
 use serde_json::{Value, json};
@@ -22,13 +22,13 @@ const PACE: [&str; 4] = [
     "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
 ];
 
-/// fhpa leaves, and Karmada's own controllers run.
-async fn only_karmada(stand: &mut Stand) -> Adapter {
+/// fhpa leaves, and Karmada's own controllers run at this pace.
+pub(super) async fn only_karmada(stand: &mut Stand, pace: &[&str]) -> Adapter {
     stand.fhpa.does(&stand.lab, "uninstall", &["--yes"]);
     stand.fhpa.kill_all();
     karmada_applies_its_own(stand).await;
     let adapter = Adapter::start(&stand.lab).await;
-    stand.lab.manage_with("*", &PACE);
+    stand.lab.manage_with("*", pace);
     adapter
 }
 
@@ -63,7 +63,7 @@ async fn active(stand: &Stand, name: &str) {
 
 /// Plateaus are the same where Karmada is right. Where it is not, fhpa keeps what the load needs.
 pub async fn replicas_differ_only_where_it_is_wrong(stand: &mut Stand) {
-    let adapter = only_karmada(stand).await;
+    let adapter = only_karmada(stand, &PACE).await;
     let theirs = play(stand, None).await;
     only_fhpa(stand, adapter, &PACE).await;
     let ours = play(stand, Some("Centralized")).await;
@@ -114,7 +114,7 @@ fn differ_where_it_is_wrong(theirs: &Run, ours: &Run) {
 
 /// Requests of a period: Karmada's grow with each object and each of its members.
 pub async fn requests_do_not_grow_with_the_objects(stand: &mut Stand) {
-    let adapter = only_karmada(stand).await;
+    let adapter = only_karmada(stand, &PACE).await;
     let theirs = cost::measure(stand, None, Some(&adapter)).await;
     only_fhpa(stand, adapter, &PACE).await;
     let ours = cost::measure(stand, Some("Centralized"), None).await;

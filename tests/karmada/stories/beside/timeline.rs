@@ -233,7 +233,7 @@ impl Player<'_> {
 /// Makes the objects, plays the load, and takes the objects away.
 pub async fn play(stand: &mut Stand, mode: Option<&str>) -> Run {
     make(stand, mode).await;
-    let curves = Curves::start(&stand.lab);
+    let curves = Curves::start(&stand.lab, Some("prod"));
     crate::lab::until("the templates are listed", async || {
         [SHOP, follow::NAME, WEB].iter().all(|name| curves.now(name).is_some())
     })
