@@ -4,7 +4,7 @@
 //! [`plan`] has these stages: *assignment* gives every cluster its target by policy, *reassignment* keeps existing
 //! targets and moves them when clusters fail or return, *transition* limits the targets to what running pods and
 //! leaving clusters allow now, *steps* order the writes so that the budget is never exceeded. Between reassignment and
-//! transition [`adjust`] changes targets by the health of clusters: it finds clusters that cannot scale and moves headroom
+//! transition `adjust` changes targets by the health of clusters: it finds clusters that cannot scale and moves headroom
 //! (*cannot_scale*, *priority_tiers*, *optimization*), lets other clusters run missing replicas (*assist*) and those of
 //! leaving clusters (*replacement*), and scales idle clusters to zero (*zero*).
 
