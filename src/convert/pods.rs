@@ -8,7 +8,7 @@ use crate::api::metrics::{ExternalMetricValue, List, MetricValue};
 use crate::api::pod::{Container, Pod};
 use crate::api::quantity::Quantity;
 use crate::decision::hpa::metric::Sample;
-use crate::decision::hpa::pod::{self, Moment, Phase, Readiness, Requests};
+use crate::decision::hpa::pod::{self, Moment, Phase, Readiness, ReadyCondition, Requests};
 use crate::decision::quantity::milli;
 
 /// Thousandths by name of the resource.
@@ -86,9 +86,9 @@ pub fn phase(pod: &Pod) -> Phase {
     }
 }
 
-/// The status of its condition `Ready`, and the time of its last change.
+/// Its condition `Ready`.
 #[must_use]
-pub fn ready(pod: &Pod) -> Option<(Readiness, Moment)> {
+pub fn ready(pod: &Pod) -> Option<ReadyCondition> {
     let ready = pod.status.conditions.iter().find(|condition| condition.type_ == "Ready")?;
     let status = match ready.status.as_str() {
         "True" => Readiness::Ready,
@@ -96,7 +96,7 @@ pub fn ready(pod: &Pod) -> Option<(Readiness, Moment)> {
         _ => Readiness::Unknown,
     };
     let since = ready.last_transition_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
-    Some((status, since.into()))
+    Some(ReadyCondition::new(status, since))
 }
 
 /// When the kubelet accepted a pod.
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(asked.containers.len(), 3, "one that ends before the others start does not count");
         assert_eq!(of("web"), BTreeMap::from([("cpu".to_owned(), 250), ("memory".to_owned(), 1_024_000)]));
         assert_eq!((of("idle"), of("proxy")), (BTreeMap::new(), BTreeMap::from([("cpu".to_owned(), 100)])));
-        assert_eq!((phase(&pod), ready(&pod).unwrap().0), (Phase::Running, Readiness::NotReady));
+        assert_eq!((phase(&pod), ready(&pod).unwrap().status()), (Phase::Running, Readiness::NotReady));
         assert_eq!(ready(&Pod::default()), None);
     }
 

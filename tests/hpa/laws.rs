@@ -7,7 +7,7 @@ use fhpa::decision::hpa::behavior::{Behavior, Rules};
 use fhpa::decision::hpa::decide::{Decision, History, Policy, decide, follow};
 use fhpa::decision::hpa::limits::Range;
 use fhpa::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
-use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, Requests, Startup};
+use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, ReadyCondition, Requests, Startup};
 use fhpa::decision::hpa::replicas::{Tolerance, Workload, replicas};
 use jiff::SignedDuration;
 use proptest::prelude::*;
@@ -124,7 +124,7 @@ fn pod(number: u32, settled: bool) -> Pod {
         name: number.to_string().into(),
         phase: if settled { Phase::Running } else { Phase::Pending },
         deleted: false,
-        ready: settled.then_some((Readiness::Ready, long_ago.into())),
+        ready: settled.then(|| ReadyCondition::new(Readiness::Ready, long_ago)),
         started: settled.then_some(long_ago.into()),
         requests: Arc::new(Requests {
             containers: vec![Container { name: "c".into(), requests: [("cpu".to_owned(), 250)].into() }],

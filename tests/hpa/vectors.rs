@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fhpa::decision::hpa::behavior::{Behavior, Policy, Rules, Select, Unit};
 use fhpa::decision::hpa::limits::Event;
 use fhpa::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
-use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, Requests, Startup};
+use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, ReadyCondition, Requests, Startup};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -68,7 +68,9 @@ fn pod(input: &Value) -> Pod {
             _ => Phase::Unknown,
         },
         deleted: input["deleted"] == true,
-        ready: input["ready"].as_str().map(|status| (readiness(status), ago(&input["ready_transition_age_s"]).into())),
+        ready: input["ready"]
+            .as_str()
+            .map(|status| ReadyCondition::new(readiness(status), ago(&input["ready_transition_age_s"]))),
         started: (!input["start_age_s"].is_null()).then(|| ago(&input["start_age_s"]).into()),
         requests: Arc::new(Requests {
             containers: input["containers"].as_array().unwrap().iter().map(container).collect(),

@@ -54,6 +54,44 @@ impl From<Moment> for Timestamp {
     }
 }
 
+/// The condition `Ready` of a pod, in the eight bytes of a [`Moment`], also where it may be absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadyCondition(NonZeroI64);
+
+impl ReadyCondition {
+    /// Its status, and the time of its last transition.
+    #[must_use]
+    pub fn new(status: Readiness, since: Timestamp) -> Self {
+        let status = match status {
+            Readiness::Unknown => 0,
+            Readiness::Ready => 1,
+            Readiness::NotReady => 2,
+        };
+        let Moment(since) = since.into();
+        Self(NonZeroI64::new(since.get().saturating_mul(STATUSES).saturating_add(status)).unwrap_or(NonZeroI64::MIN))
+    }
+
+    /// Its status.
+    #[must_use]
+    pub const fn status(self) -> Readiness {
+        match self.0.get().rem_euclid(STATUSES) {
+            1 => Readiness::Ready,
+            2 => Readiness::NotReady,
+            _ => Readiness::Unknown,
+        }
+    }
+
+    /// The time of its last transition, in whole seconds.
+    #[must_use]
+    pub fn since(self) -> Timestamp {
+        let since = NonZeroI64::new(self.0.get().div_euclid(STATUSES));
+        since.map_or(Timestamp::UNIX_EPOCH, |since| Moment(since).into())
+    }
+}
+
+/// The number of statuses.
+const STATUSES: i64 = 3;
+
 /// Requests of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Requests {
@@ -99,12 +137,21 @@ pub struct Pod {
     pub phase: Phase,
     /// Whether it is being deleted.
     pub deleted: bool,
-    /// The condition `Ready` and its last transition; absent when the pod has none.
-    pub ready: Option<(Readiness, Moment)>,
+    /// The condition `Ready`; absent when the pod has none.
+    pub ready: Option<ReadyCondition>,
     /// When the kubelet accepted it; absent before.
     pub started: Option<Moment>,
     /// Its requests; shared by the pods of one template.
     pub requests: Arc<Requests>,
+}
+
+impl Pod {
+    /// Whether it runs and is ready.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let ready = self.ready.map(ReadyCondition::status);
+        self.phase == Phase::Running && ready == Some(Readiness::Ready)
+    }
 }
 
 /// How the age of a pod decides whether its CPU sample counts.
@@ -136,22 +183,22 @@ pub(super) enum PodState {
 }
 
 /// How `pod` counts. `cpu` is whether the sample is of the CPU, which misleads while a pod starts.
-pub(super) fn pod_state(pod: &Pod, sample: Option<&Sample>, cpu: bool, startup: &Startup, now: Timestamp) -> PodState {
+pub(super) fn pod_state(pod: &Pod, sample: Option<Sample>, cpu: bool, startup: &Startup, now: Timestamp) -> PodState {
     if pod.deleted || pod.phase == Phase::Failed {
         return PodState::Ignored;
     }
     match sample {
         _ if pod.phase == Phase::Pending => PodState::Unready,
-        Some(sample) if cpu && starting(pod, sample, startup, now) => PodState::Unready,
+        Some(sample) if cpu && starting(pod, &sample, startup, now) => PodState::Unready,
         Some(sample) => PodState::Counted(sample.value),
         None => PodState::Missing,
     }
 }
 
 fn starting(pod: &Pod, sample: &Sample, startup: &Startup, now: Timestamp) -> bool {
-    let (Some((readiness, since)), Some(started)) = (pod.ready, pod.started) else { return true };
-    let [since, started] = [since, started].map(Timestamp::from);
-    let unready = readiness == Readiness::NotReady;
+    let (Some(ready), Some(started)) = (pod.ready, pod.started) else { return true };
+    let (since, started) = (ready.since(), Timestamp::from(started));
+    let unready = ready.status() == Readiness::NotReady;
     if now.duration_since(started) < startup.cpu_initialization {
         unready || sample.at.duration_since(since) < sample.window
     } else {
@@ -164,9 +211,8 @@ pub(super) fn count_ready(pods: &[Pod]) -> Option<u32> {
     if pods.is_empty() {
         return None;
     }
-    let ready =
-        pods.iter().filter(|pod| pod.phase == Phase::Running && matches!(pod.ready, Some((Readiness::Ready, _))));
-    Some(u32::try_from(ready.count()).unwrap_or(u32::MAX))
+    let ready = pods.iter().filter(|pod| pod.is_ready()).count();
+    Some(u32::try_from(ready).unwrap_or(u32::MAX))
 }
 
 /// The request of a pod in thousandths, of all its containers or of the named one.
@@ -180,4 +226,27 @@ pub(super) fn request(pod: &Pod, container: Option<&str>, resource: &str) -> Res
         Some(request) => Ok(sum.saturating_add(*request)),
         None => Err(format!("missing request for {resource} in container {} of Pod {}", asked.name, pod.name)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::{Pod, Readiness, ReadyCondition};
+
+    #[test]
+    fn a_ready_condition_tells_its_status_and_the_second_of_its_transition() {
+        for status in [Readiness::Ready, Readiness::NotReady, Readiness::Unknown] {
+            for second in [Timestamp::MIN.as_second(), -4, -1, 0, 1, 1_774_000_000, Timestamp::MAX.as_second()] {
+                let since = Timestamp::from_second(second).unwrap();
+                let condition = ReadyCondition::new(status, since);
+                assert_eq!((condition.status(), condition.since()), (status, since));
+            }
+        }
+    }
+
+    #[test]
+    fn absent_times_need_no_room() {
+        assert_eq!([size_of::<Option<ReadyCondition>>(), size_of::<Pod>()], [8, 48]);
+    }
 }

@@ -13,7 +13,7 @@ use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Controls, Gathered,
 use crate::decision::hpa::decide::History;
 use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::metric::{Reading, Sample, Source, Target};
-use crate::decision::hpa::pod::{Phase, Pod, Readiness as PodReadiness, Requests, Startup};
+use crate::decision::hpa::pod::{Phase, Pod, Readiness as PodReadiness, ReadyCondition, Requests, Startup};
 use crate::decision::plan::{ClusterState, Policy};
 use crate::decision::split::Replicas;
 use crate::simulation::autoscaler::{REQUEST, measured, policy, tolerance};
@@ -84,7 +84,7 @@ impl Computed {
                 name: Arc::clone(&name),
                 phase: if ready { Phase::Running } else { Phase::Pending },
                 deleted: false,
-                ready: ready.then_some((PodReadiness::Ready, since.into())),
+                ready: ready.then(|| ReadyCondition::new(PodReadiness::Ready, since)),
                 started: ready.then_some(since.into()),
                 requests: Arc::clone(&self.requests),
             });

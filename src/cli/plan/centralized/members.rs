@@ -14,7 +14,7 @@ use crate::api::pod;
 use crate::convert;
 use crate::convert::usage::Usages;
 use crate::decision::hpa::metric::{Sample, Source, Target};
-use crate::decision::hpa::pod::{Phase, Pod, Readiness, Requests};
+use crate::decision::hpa::pod::{Phase, Pod, Readiness, ReadyCondition, Requests};
 use crate::decision::quantity::milli;
 use crate::run::forecast::centralized::{CONTROL_PLANE, Members, MetricsApiQuery, MetricsApiResponse};
 
@@ -128,7 +128,7 @@ impl Members for Given {
                 name: name(number).into(),
                 phase: Phase::Running,
                 deleted: false,
-                ready: Some((readiness, since.into())),
+                ready: Some(ReadyCondition::new(readiness, since)),
                 started: Some(since.into()),
                 requests: Arc::clone(&self.requests),
             }

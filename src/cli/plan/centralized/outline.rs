@@ -7,7 +7,7 @@ use super::members::title;
 use crate::api::FederatedHPA;
 use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Observed, Readings, partial};
 use crate::decision::hpa::metric::{self, Metric, Reading};
-use crate::decision::hpa::pod::{Phase, Pod, Readiness};
+use crate::decision::hpa::pod::{Phase, Pod};
 use crate::decision::hpa::replicas::replicas;
 use crate::decision::quantity::from_milli;
 use crate::run::forecast::centralized::Computation;
@@ -128,7 +128,7 @@ impl Outline {
 fn row(of: &Computation<'_>, cluster: &Cluster<'_>, assumed: bool) -> Row {
     let pods = cluster.pods.as_deref().ok();
     let alive = |pod: &&Pod| !pod.deleted && !matches!(pod.phase, Phase::Failed | Phase::Succeeded);
-    let ready = |pod: &&Pod| alive(pod) && matches!(pod.ready, Some((Readiness::Ready, _)));
+    let ready = |pod: &&Pod| alive(pod) && pod.is_ready();
     let metrics = of.gathered.metrics.iter().filter_map(|metric| in_cluster(of, cluster, metric, assumed));
     Row {
         name: cluster.name.to_owned(),

@@ -7,7 +7,7 @@ use super::metrics::MetricsApiResponse;
 use super::readings::in_cluster;
 use crate::decision::hpa::clusters::{Cluster, Readings, Silent};
 use crate::decision::hpa::metric::{Reading, Source};
-use crate::decision::hpa::pod::{Phase, Pod, Readiness};
+use crate::decision::hpa::pod::Pod;
 
 /// Name of the adapter, where it is reported like a cluster.
 const ADAPTER: &str = "karmada-metrics-adapter";
@@ -47,5 +47,5 @@ fn is_one(answer: &MetricsApiResponse, pod: &Pod) -> bool {
 }
 
 fn serves(pod: &Pod) -> bool {
-    !pod.deleted && pod.phase == Phase::Running && matches!(pod.ready, Some((Readiness::Ready, _)))
+    !pod.deleted && pod.is_ready()
 }

@@ -21,7 +21,7 @@ use crate::api::pod::Pod;
 use crate::convert;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::excerpt::excerpt;
-use crate::decision::hpa::pod::{self, Moment, Phase, Readiness, Requests};
+use crate::decision::hpa::pod::{self, Moment, Phase, ReadyCondition, Requests};
 use crate::decision::selector::{Labels, Selector};
 use crate::reconcile::federated_hpa::observe::members::proxied;
 use crate::runtime::clock;
@@ -71,16 +71,23 @@ struct Seen {
     pods: BTreeMap<Arc<str>, SeenPod>,
     /// Pods of an incomplete list.
     listing: Vec<(Arc<str>, SeenPod)>,
-    /// Pods of one template have equal labels and requests, which are stored once.
-    labels: BTreeSet<Arc<Labels>>,
+    /// The template of each pod, stored once, and so are equal requests: the pods of a StatefulSet differ in their labels.
+    templates: BTreeSet<Arc<Template>>,
     requests: BTreeSet<Arc<Requests>>,
 }
 
-/// The stored data of a pod.
-struct SeenPod {
-    labels: Arc<Labels>,
+/// What pods of one template have in common.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Template {
+    /// Their labels.
+    pub labels: Labels,
     requests: Arc<Requests>,
-    ready: Option<(Readiness, Moment)>,
+}
+
+/// The stored data of a pod, in 32 bytes.
+struct SeenPod {
+    template: Arc<Template>,
+    ready: Option<ReadyCondition>,
     started: Option<Moment>,
     phase: Phase,
     deleted: bool,
@@ -117,16 +124,20 @@ impl PodWatches {
             PodWatchState::Broken(_, why) => return Err(format!("its pods cannot be watched: {why}")),
         }
         let seen = place.seen();
-        let selected = seen.pods.iter().filter(|(_, pod)| selector.selects(&pod.labels));
-        Ok(selected.map(|(name, pod)| pod.to_pod(name)).collect())
+        let selected = || seen.pods.iter().filter(|(_, pod)| selector.selects(&pod.template.labels));
+        // Counted first: a list of a hundred thousand pods that grows would be copied again and again.
+        let mut pods = Vec::with_capacity(selected().count());
+        pods.extend(selected().map(|(name, pod)| pod.to_pod(name)));
+        Ok(pods)
     }
 
-    /// The different labels of the pods that `selector` selects in a cluster, as they were last seen.
+    /// The templates of the pods that `selector` selects in a cluster, as they were last seen.
     #[must_use]
-    pub fn labels(&self, cluster: &str, namespace: &str, selector: &Selector) -> BTreeSet<Arc<Labels>> {
+    pub fn templates(&self, cluster: &str, namespace: &str, selector: &Selector) -> BTreeSet<Arc<Template>> {
         let place = self.at(cluster, namespace);
         let seen = place.seen();
-        seen.pods.values().map(|pod| &pod.labels).filter(|labels| selector.selects(labels)).cloned().collect()
+        let templates = seen.pods.values().map(|pod| &pod.template);
+        templates.filter(|template| selector.selects(&template.labels)).cloned().collect()
     }
 
     fn at(&self, cluster: &str, namespace: &str) -> Arc<NamespacePods> {
@@ -168,7 +179,7 @@ impl SeenPod {
             deleted: self.deleted,
             ready: self.ready,
             started: self.started,
-            requests: Arc::clone(&self.requests),
+            requests: Arc::clone(&self.template.requests),
         }
     }
 }
@@ -178,13 +189,17 @@ impl Seen {
         let labels = pod.metadata.labels.iter().flatten();
         let labels: Labels = labels.map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect();
         SeenPod {
-            labels: shared(&mut self.labels, labels),
-            requests: shared(&mut self.requests, convert::pods::requests(pod)),
+            template: self.template(labels, convert::pods::requests(pod)),
             ready: convert::pods::ready(pod),
             started: convert::pods::started(pod),
             phase: convert::pods::phase(pod),
             deleted: pod.metadata.deletion_timestamp.is_some(),
         }
+    }
+
+    fn template(&mut self, labels: Labels, requests: Requests) -> Arc<Template> {
+        let requests = shared(&mut self.requests, requests);
+        shared(&mut self.templates, Template { labels, requests })
     }
 
     fn take(&mut self, event: watcher::Event<Pod>) -> bool {
@@ -199,8 +214,7 @@ impl Seen {
                 self.pods.clear();
                 // Made from a whole list, the map has no room that is unused.
                 self.pods = std::mem::take(&mut self.listing).into_iter().collect();
-                self.labels.retain(|labels| Arc::strong_count(labels) > 1);
-                self.requests.retain(|requests| Arc::strong_count(requests) > 1);
+                self.drop_unused();
                 return true;
             }
             watcher::Event::Apply(pod) => {
@@ -215,12 +229,16 @@ impl Seen {
         false
     }
 
-    /// Drops labels and requests of old templates: each rollout adds labels with a new hash.
+    /// Drops old templates: each rollout adds one, with a new hash in its labels.
     fn forget_unused(&mut self) {
-        if self.labels.len() > self.pods.len().saturating_mul(2).saturating_add(64) {
-            self.labels.retain(|labels| Arc::strong_count(labels) > 1);
-            self.requests.retain(|requests| Arc::strong_count(requests) > 1);
+        if self.templates.len() > self.pods.len().saturating_mul(2).saturating_add(64) {
+            self.drop_unused();
         }
+    }
+
+    fn drop_unused(&mut self) {
+        self.templates.retain(|template| Arc::strong_count(template) > 1);
+        self.requests.retain(|requests| Arc::strong_count(requests) > 1);
     }
 }
 

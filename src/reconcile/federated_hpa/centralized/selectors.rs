@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Centralized;
+use super::pods::Template;
 use crate::controller::key::Key;
 use crate::decision::few::Few;
 use crate::decision::hpa::selectors::SelectorIndex;
@@ -54,10 +55,13 @@ impl Selectors {
     }
 
     /// The names of all whose selectors select one of these pods.
-    fn selecting(&mut self, key: &Key, pods: &BTreeSet<Arc<crate::decision::selector::Labels>>) -> BTreeSet<String> {
+    fn selecting(&mut self, key: &Key, pods: &BTreeSet<Arc<Template>>) -> BTreeSet<String> {
         let known = self.of(key);
         let both = |labels| known.centralized.selecting(labels).chain(known.others.selecting(labels));
-        pods.iter().flat_map(|labels| both(labels)).map(|name| format!("{}/{name}", key.namespace)).collect()
+        pods.iter()
+            .flat_map(|template| both(&template.labels))
+            .map(|name| format!("{}/{name}", key.namespace))
+            .collect()
     }
 }
 
@@ -95,7 +99,7 @@ impl InNamespace {
 impl Centralized {
     /// Why the workload must not be scaled: others scale pods that its selector selects.
     pub(crate) fn ambiguity(&self, key: &Key, clusters: &[&str], text: &str, selector: &Selector) -> Option<String> {
-        let pods = clusters.iter().flat_map(|cluster| self.pods.labels(cluster, &key.namespace, selector)).collect();
+        let pods = clusters.iter().flat_map(|cluster| self.pods.templates(cluster, &key.namespace, selector)).collect();
         let mut names = self.term().selectors.selecting(key, &pods);
         names.insert(key.to_string());
         if names.len() < 2 {
