@@ -458,6 +458,21 @@ fn a_cluster_that_does_not_tell_its_replicas_is_asked_last_and_for_more_than_it_
 }
 
 #[test]
+fn a_receiver_is_asked_for_more_than_its_hpa_wanted_within_bounds_that_are_being_replaced() {
+    let asked = |wished| {
+        let mut world = running(30, &[("a", 2), ("b", 4)]);
+        leave(&mut world, "a");
+        let mut request = world.observe();
+        let receiver = &mut request.clusters[1];
+        // It is to add some by itself, which nobody sees before its new bounds are confirmed.
+        (receiver.desired, receiver.wished) = (None, wished);
+        receiver.hpa.as_mut().unwrap().confirmed = false;
+        plan(&request).shares.iter().find(|share| share.cluster == "b").unwrap().memory.floor()
+    };
+    assert_eq!([Some(6), Some(3), None].map(asked), [8, 6, 6]);
+}
+
+#[test]
 fn the_min_of_a_receiver_begins_to_end_when_all_are_replaced_and_is_not_stored_again_before() {
     let now = Timestamp::constant(1_790_000_000, 0);
     let since = now - SignedDuration::from_mins(30);

@@ -107,7 +107,8 @@ impl World {
             }
             if let (Some(load), Some(bounds), true) = (self.load(), member.hpa, answers) {
                 cluster.load = Some(load).filter(|_| member.ready() > 0);
-                cluster.desired = Some(member.wish(load).clamp(bounds.min, bounds.max));
+                cluster.wished = Some(member.wish(load).clamp(bounds.min, bounds.max));
+                cluster.desired = cluster.wished.filter(|_| cluster.hpa.is_some_and(|hpa| hpa.confirmed));
             }
             (cluster.entry, cluster.evicting, cluster.target) = (member.entry, member.evicting, member.target);
         }

@@ -32,7 +32,7 @@ pub struct Replicated {
 pub struct HpaReport {
     /// `currentReplicas`
     pub current: Option<Replicas>,
-    /// `desiredReplicas`; counts once the write is confirmed.
+    /// `desiredReplicas`; what it wants now only once the write is confirmed.
     pub desired: Option<Replicas>,
     /// The load that it measures; counts once the write is confirmed.
     pub load: Option<Load>,
@@ -123,6 +123,7 @@ impl Observation {
             pending: self.pending(),
             available: self.room.available,
             desired: heard.desired,
+            wished: report.desired.filter(|_| self.answers),
             load: heard.load,
             reach: self.reach,
             hpa: self.written.map(|written| written.hpa),
@@ -212,6 +213,7 @@ mod tests {
         assert_eq!((cluster.ready, cluster.desired, cluster.last), (2, Some(6), Some(5)));
         let (cluster, _) = seen(&Observation { answers: false, unschedulable: Some(3), ..known() });
         assert_eq!((cluster.ready, cluster.desired, cluster.last, cluster.pending), (0, None, Some(5), 0));
+        assert_eq!(cluster.wished, None);
         assert_eq!(cluster.current, Some(5), "its replicas may still run");
     }
 
@@ -230,7 +232,7 @@ mod tests {
     #[test]
     fn what_an_hpa_wants_counts_once_its_bounds_are_confirmed() {
         let (cluster, _) = seen(&Observation { written: Some(written(false, 9_990)), ..known() });
-        assert_eq!((cluster.desired, cluster.last), (None, Some(5)));
+        assert_eq!((cluster.desired, cluster.wished, cluster.last), (None, Some(6), Some(5)));
     }
 
     #[test]

@@ -51,6 +51,12 @@ pub(super) fn wants(assignee: &Assignee<'_, '_>) -> Replicas {
     assignee.participant.cluster.desired.filter(|_| assignee.answers()).unwrap_or_default()
 }
 
+/// Replicas that its HPA may want: while its bounds are on their way, those that it wanted before. It would run these
+/// by itself, so they replace none of another cluster.
+pub(super) fn may_want(assignee: &Assignee<'_, '_>) -> Replicas {
+    assignee.participant.cluster.wished.filter(|_| assignee.answers()).unwrap_or_default()
+}
+
 /// Whether load still has to move to the receivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moves {

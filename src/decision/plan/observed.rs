@@ -137,6 +137,8 @@ pub struct Cluster<'a> {
     pub available: Option<Replicas>,
     /// `desiredReplicas` of its HPA, as confirmed; `None` while unknown.
     pub desired: Option<Replicas>,
+    /// `desiredReplicas` of its HPA, as last reported, also within bounds that it had before.
+    pub wished: Option<Replicas>,
     /// Load that its HPA measures; `None` while unknown.
     pub load: Option<Load>,
     /// How its replicas can be written.

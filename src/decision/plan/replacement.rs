@@ -379,7 +379,7 @@ fn runs(assignee: &Assignee<'_, '_>) -> Replicas {
     let memory = &assignee.target.memory;
     let asked = memory.assist.map_or(0, |assist| assist.replicas).max(memory.floor());
     let cluster = assignee.participant.cluster;
-    cluster.current.unwrap_or_default().max(cluster.may_run()).max(floors::wants(assignee)).max(asked)
+    cluster.current.unwrap_or_default().max(cluster.may_run()).max(floors::may_want(assignee)).max(asked)
 }
 
 /// Further replicas that it can run, within its max and its free capacity; `None` where it cannot be asked. While the

@@ -234,14 +234,6 @@ impl MemberHpa {
         self.reading.is_none() && *self.status == FoldedStatus::default()
     }
 
-    /// Desired replicas, once the write is confirmed.
-    #[must_use]
-    pub fn desired(&self) -> Option<Replicas> {
-        let read = || self.reading.as_ref().and_then(|reading| reading.status.desired_replicas);
-        let desired = self.status.desired_replicas.or_else(read).filter(|_| self.hpa.confirmed);
-        Replicas::try_from(desired?).ok()
-    }
-
     /// The load, once the write is confirmed. A response of the member soon expires.
     #[must_use]
     pub fn load(&self, now: Timestamp) -> Option<Load> {

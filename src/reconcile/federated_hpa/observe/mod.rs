@@ -215,7 +215,7 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
         since: write_id::time(&member_hpa.token),
         report: HpaReport {
             current: member_hpa.status.current_replicas.map(replicas),
-            desired: member_hpa.desired(),
+            desired: member_hpa.wish().map(replicas),
             load: member_hpa.load(now),
         },
     };
