@@ -236,6 +236,36 @@ fn where_nobody_has_room_it_is_waited_for_and_then_it_leaves_all_the_same() {
 }
 
 #[test]
+fn the_time_while_nobody_can_be_asked_is_not_part_of_the_wait() {
+    for suspended in [false, true] {
+        let mut world = running(10, &[("a", 4), ("b", 6)]);
+        world.request.replacement = Some(SignedDuration::from_mins(10));
+        leave(&mut world, "a");
+        round(&mut world);
+        let block = |world: &mut World, blocked: bool| {
+            let cluster = world.request.clusters.iter_mut().find(|cluster| cluster.name == "b").unwrap();
+            if suspended {
+                world.request.suspended = blocked;
+            } else {
+                cluster.state = if blocked { ClusterState::Silent } else { ClusterState::Serving };
+            }
+        };
+        block(&mut world, true);
+        let mut begins = std::collections::BTreeSet::new();
+        for _ in 0..29 {
+            begins.extend(plan(&world.observe()).shares.iter().filter_map(|share| Some(share.memory.lost?.since)));
+            round(&mut world);
+            world.pass(60);
+        }
+        assert_eq!(begins.len(), 6, "each begin is stored: {begins:?}");
+        block(&mut world, false);
+        let least = least_ready(&mut world, &mut Random(7), 600);
+        assert!(least >= 9, "a quarter of four at a time, where there is no headroom: {least}");
+        assert_eq!((world.members["a"].entry, world.members["b"].entry.is_some()), (None, true), "it went");
+    }
+}
+
+#[test]
 fn it_waits_for_ever_where_that_is_asked_for() {
     let mut world = running(30, &[("a", 10), ("b", 3)]);
     world.members.get_mut("b").unwrap().room = Some(3);

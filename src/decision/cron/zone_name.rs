@@ -148,11 +148,12 @@ fn nearest<'a>(names: &'a [String], text: &str) -> Option<&'a str> {
 fn misspelt<'a>(names: &'a [String], wanted: &str, city: bool) -> Option<&'a str> {
     // One error in four letters, at most three.
     let most = (wanted.len() / 4).min(3);
+    let characters_wanted = characters(wanted);
     names
         .iter()
         .filter_map(|name| {
             let part = if city { name.rsplit('/').next().unwrap_or(name) } else { name };
-            if part.len().abs_diff(wanted.len()) > most {
+            if part.len().abs_diff(wanted.len()) > most || least_errors(characters(part), characters_wanted) > most {
                 return None;
             }
             let distance = strsim::osa_distance(&part.to_ascii_lowercase(), wanted);
@@ -160,6 +161,17 @@ fn misspelt<'a>(names: &'a [String], wanted: &str, city: bool) -> Option<&'a str
         })
         .min()
         .map(|(_, name)| name)
+}
+
+/// The fewest typing errors between texts of these characters: each that only one of them has takes one.
+fn least_errors(one: u64, other: u64) -> usize {
+    let errors = (one & !other).count_ones().max((other & !one).count_ones());
+    usize::try_from(errors).unwrap_or(usize::MAX)
+}
+
+/// The set of the characters of a text, in which some share a bit; case does not count.
+fn characters(text: &str) -> u64 {
+    text.chars().fold(0, |set, character| set | 1_u64.wrapping_shl(character.to_ascii_lowercase().into()))
 }
 
 fn same(name: &str, wanted: &str) -> bool {
@@ -230,4 +242,21 @@ const KNOWN_AS: [(&str, &str); 52] = [
 
 fn known_as(city: &str) -> Option<&'static str> {
     KNOWN_AS.iter().find(|(known, _)| *known == city).map(|(_, name)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{characters, least_errors};
+
+    #[test]
+    fn a_text_never_has_fewer_errors_than_its_characters_say() {
+        let texts = ["Europe/Berlin", "europe/berlni", "Zürich", "zurich", "Asia/Tokyo", "tokio", "", "aaaa", "bab"];
+        for one in texts {
+            for other in texts {
+                let errors = strsim::osa_distance(&one.to_ascii_lowercase(), &other.to_ascii_lowercase());
+                assert!(least_errors(characters(one), characters(other)) <= errors, "{one} {other}");
+            }
+        }
+        assert_eq!(least_errors(characters("tokio"), characters("Tokyo")), 1);
+    }
 }

@@ -166,19 +166,21 @@ fn adjust(
 /// plane that reaches no cluster must not take bounds from clusters that may still run).
 fn unchanged<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis, note: Note) -> Plan<'a> {
     let kept = |cluster: &&'a Cluster<'a>| {
-        let memory = cluster.memory;
+        let memory = Memory { lost: owed::waits(request, cluster.memory.lost, false), ..cluster.memory };
         let Some(target) = cluster.target else { return outcome::replaced(cluster, memory.lost, request.now) };
         let now = if request.suspended { written(cluster) } else { target };
         Some(Share { cluster: cluster.name, target, now, reason: Reason::Unchanged, hold: None, memory })
     };
     let entry = |cluster: &&'a Cluster<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });
+    let shares: Vec<Share<'a>> = clusters.iter().filter_map(kept).collect();
+    let renewals = shares.iter().filter_map(|share| owed::renewal(request, share.memory.lost?));
     Plan {
         basis: request.basis.unwrap_or(basis),
-        shares: clusters.iter().filter_map(kept).collect(),
+        next: renewals.min(),
+        shares,
         binding: clusters.iter().filter_map(entry).collect(),
         steps: Vec::new(),
         notes: vec![note],
-        next: None,
         idle: request.idle,
         divided: request.divided,
     }

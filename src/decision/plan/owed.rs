@@ -1,5 +1,8 @@
 //! What a cluster that leaves or has failed owes: its replicas, which others run. Pure.
 
+use jiff::Timestamp;
+
+use super::assignee::{Assignee, sum};
 use super::transition::leaves;
 use super::{Cluster, ClusterState, Floor, Lost, Request};
 use crate::decision::split::Replicas;
@@ -36,6 +39,32 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool,
     let more = cluster.memory.others.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
     let due = if divides { ran.saturating_sub(more) } else { 0 };
     (ran > 0).then_some(Lost { ran, due, since: request.now })
+}
+
+/// What is owed, with the wait for the replacement begun anew where nobody can be asked: no other cluster answers, or the
+/// object is suspended. Thus no cluster leaves unreplaced once somebody can be.
+pub(super) fn waits(request: &Request<'_>, lost: Option<Lost>, able: bool) -> Option<Lost> {
+    let over = |lost| renewal(request, lost).is_some_and(|renewal| renewal <= request.now);
+    lost.map(|lost| if !able && over(lost) { Lost { since: request.now, ..lost } } else { lost })
+}
+
+/// When the wait begins anew: with half of it over, because each new begin is stored.
+pub(super) fn renewal(request: &Request<'_>, lost: Lost) -> Option<Timestamp> {
+    lost.since.checked_add(request.replacement? / 2).ok()
+}
+
+/// Stores, for a cluster that stopped answering, the replicas that the others run.
+pub(super) fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
+    let all = sum(assignees.iter().map(|assignee| assignee.participant.cluster.running()));
+    for assignee in assignees {
+        let others = all.saturating_sub(assignee.participant.cluster.running());
+        let memory = &mut assignee.target.memory;
+        memory.others = if assignee.participant.cluster.state == ClusterState::Silent {
+            memory.others.or(Some(others))
+        } else {
+            None
+        };
+    }
 }
 
 /// What is owed of a leaving cluster, or covered by it: what it runs, was asked to run in place of others and does not

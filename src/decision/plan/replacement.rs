@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::assignee::{Assignee, sum, take};
 use super::distribute::{Range, distribute};
 use super::floors::{self, Moves, serves};
-use super::owed::{covers, holds, owed, still_runs};
+use super::owed::{covers, holds, owed, remember_others, renewal, still_runs, waits};
 use super::participant::Participant;
 use super::transition::{frozen, part, present};
 use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Request};
@@ -68,6 +68,8 @@ pub(super) fn replace(
 /// Leaving clusters, and the replicas owed for each.
 struct Going<'c, 'a> {
     clusters: &'c [&'c Cluster<'a>],
+    /// Whether some other cluster answers, so that it can be asked.
+    able: bool,
     lost: Vec<Option<Lost>>,
     /// Owed replicas of clusters that have returned, and those that no longer fit below the max of a receiver: they are
     /// requested once more. By assignee.
@@ -84,17 +86,18 @@ impl<'c, 'a> Going<'c, 'a> {
             }
         }
         let running = sum(assignees.iter().map(|assignee| assignee.participant.cluster.stays()));
+        let able = assignees.iter().any(Assignee::answers);
         let owes = |(cluster, stays): (&&Cluster<'_>, &Option<bool>)| match stays {
             Some(true) => None,
             Some(false) | None => owed(request, cluster, stays.is_some(), running),
         };
-        let lost = clusters.iter().zip(&stays).map(owes).collect();
+        let lost = clusters.iter().zip(&stays).map(|pair| waits(request, owes(pair), able)).collect();
         let back = assignees.iter().map(|assignee| {
             let (cluster, stays) = (assignee.participant.cluster, assignee.target.bounds.is_some());
             let due = cluster.memory.lost.filter(|_| stays).map_or(0, |lost| lost.due);
             due.saturating_sub(frozen(cluster))
         });
-        let mut going = Self { clusters, back: back.collect(), lost };
+        let mut going = Self { clusters, able, back: back.collect(), lost };
         going.follow();
         going
     }
@@ -252,7 +255,8 @@ impl<'c, 'a> Going<'c, 'a> {
             let ends = request.replacement.and_then(|patience| since.checked_add(patience).ok());
             // A cluster that is already removed is reported for as long again.
             let forgotten = request.replacement.zip(ends).and_then(|(patience, end)| end.checked_add(patience).ok());
-            next = [next, ends, forgotten].into_iter().flatten().filter(|next| *next > request.now).min();
+            let renewal = lost.and_then(|lost| renewal(request, lost)).filter(|_| !self.able);
+            next = [next, ends, forgotten, renewal].into_iter().flatten().filter(|next| *next > request.now).min();
             let over = |end: Option<Timestamp>| end.is_some_and(|end| end <= request.now);
             verdicts.push(match replaced {
                 true => Verdict::Goes,
@@ -316,20 +320,6 @@ fn starts(assignee: &Assignee<'_, '_>) -> bool {
     let cluster = assignee.participant.cluster;
     let bound = assignee.target.bounds.is_some() && cluster.entry.is_some() && assignee.answers();
     bound && cluster.ready == 0 && cluster.pending == 0 && !assignee.target.memory.zero
-}
-
-/// Stores, for a cluster that stopped answering, the replicas that the others run.
-fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
-    let all = sum(assignees.iter().map(|assignee| assignee.participant.cluster.running()));
-    for assignee in assignees {
-        let others = all.saturating_sub(assignee.participant.cluster.running());
-        let memory = &mut assignee.target.memory;
-        memory.others = if assignee.participant.cluster.state == ClusterState::Silent {
-            memory.others.or(Some(others))
-        } else {
-            None
-        };
-    }
 }
 
 /// Requested replicas that it does not run.
