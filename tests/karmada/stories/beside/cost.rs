@@ -19,6 +19,16 @@ use crate::usage::{self, Usage};
 const SIZES: [usize; 2] = [1, 20];
 /// For how long requests are counted.
 const WINDOW: Duration = Duration::from_secs(20);
+/// What autoscaling reads and writes. Karmada's programs make other requests for their other controllers.
+const COUNTED: [&str; 7] = [
+    "clusters/proxy",
+    "deployments",
+    "deployments/scale",
+    "federatedhpas",
+    "federatedhpas/status",
+    "pods",
+    "pods.metrics",
+];
 /// Beginnings of the names of Karmada's programs.
 const AGENTS: [&str; 2] = ["karmada-controller-manager", "karmada-metrics-adapter"];
 
@@ -65,7 +75,9 @@ pub async fn measure(stand: &Stand, mode: Option<&str>, adapter: Option<&Adapter
         let (reader, begun, before) = (Reader::new(&stand.lab), steady(), usage::of(programs(stand, adapter)));
         tokio::time::sleep(WINDOW).await;
         let (after, took) = (usage::of(programs(stand, adapter)), begun.elapsed());
-        let requests = Requests { objects, by: reader.requests(&AGENTS, USER), took };
+        let mut by = reader.requests(&AGENTS, USER);
+        by.retain(|what, _| what.rsplit(' ').next().is_some_and(|resource| COUNTED.contains(&resource)));
+        let requests = Requests { objects, by, took };
         costs.push((requests, part(before, after, begun)));
     }
     for number in 0..made {
