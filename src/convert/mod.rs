@@ -1,4 +1,4 @@
-//! Wire <-> core: the only folder that knows both. No I/O.
+//! Wire <-> core. No I/O.
 
 #[macro_use]
 mod reader;

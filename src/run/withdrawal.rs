@@ -92,7 +92,7 @@ impl LeaseHold {
             let asked = Asked { verb: "update", group: "coordination.k8s.io", resource: "leases", object: &object };
             Failure::of(&error, asked)
         })?;
-        // The Lease was missing, so nobody knows whether somebody acts; where nothing is held there is nothing to act on.
+        // The Lease was missing, so a controller may still act. Where nothing is held, it has nothing to act on.
         let unknown = acquired.from.is_none() && !acquired.wait.is_zero();
         if unknown && held(&client).await.is_ok_and(|held| held.is_empty()) {
             acquired.wait = Duration::ZERO;

@@ -135,7 +135,7 @@ pub enum Hold {
     },
     /// Other clusters still have the bounds that it waits for.
     Budget,
-    /// Number of replicas, including its own.
+    /// It replaces clusters that leave or failed, and keeps at least the replicas that it was asked to run.
     Replaces {
         /// How many, with its own.
         replicas: Replicas,

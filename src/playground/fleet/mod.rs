@@ -267,7 +267,7 @@ impl Fleet {
         self.wake();
     }
 
-    /// Stops Karmada's controllers, or starts them again. The API servers and the members go on.
+    /// Stops Karmada's controllers, or starts them again. The API servers and the members continue.
     pub fn halt_karmada(&self, halted: bool) {
         self.halted.store(halted, Ordering::SeqCst);
         if !halted {

@@ -42,7 +42,7 @@ pub struct Recovery {
     pub clock: WallClock,
 }
 
-/// What is to be corrected.
+/// The corrections.
 pub struct Plan {
     /// Workloads with corrections.
     subjects: Vec<Subject>,

@@ -11,8 +11,8 @@ use tower::service_fn;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct WatchId(u64);
 
-/// A client for the lists and watches of one watch. When the API server changes or is restored, the watch goes on only
-/// from a list of its own: that of another reader says nothing about the version from which this one would go on.
+/// A client for the lists and watches of one watch. When the API server changes or is restored, the watch continues only
+/// from a list of its own: that of another reader says nothing about the version from which this one would continue.
 #[must_use]
 pub fn for_one_watch(client: &Client) -> Client {
     static NEXT: AtomicU64 = AtomicU64::new(0);

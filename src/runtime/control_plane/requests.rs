@@ -113,7 +113,7 @@ impl Requests {
         });
     }
 
-    /// Whether a watch would go on from a version that the server has yet to reach. A server that does not say its
+    /// Whether a watch would continue from a version that the server has yet to reach. A server that does not say its
     /// version is not known to be restored.
     async fn is_ahead(&self, server: &Arc<Server>, uri: &Uri, reader: &Reader) -> bool {
         let Some(from) = self.versions.lock().goes_on(uri, reader) else { return false };

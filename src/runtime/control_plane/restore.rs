@@ -1,5 +1,5 @@
-//! Notices that the API server was restored from a backup: its versions are smaller than earlier ones. A watch would go on
-//! from a version in the future, and deliver no events until then. No I/O.
+//! Notices that the API server was restored from a backup: its versions are smaller than earlier ones. A watch would
+//! continue from a version in the future, and deliver no events until then. No I/O.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -35,12 +35,12 @@ impl Versions {
         before.is_some_and(|(where_, before, _)| where_ == place && version < before)
     }
 
-    /// The reader has listed: its next watch goes on from that list.
+    /// The reader has listed: its next watch continues from that list.
     pub(super) fn listed(&mut self, reader: &Reader) {
         self.watching.remove(reader);
     }
 
-    /// The version from which a watch goes on after an earlier watch, unless a Lease says whether the server was restored.
+    /// The version from which a watch continues an earlier one, unless a Lease says whether the server was restored.
     pub(super) fn goes_on(&mut self, uri: &Uri, reader: &Reader) -> Option<u64> {
         let first = self.watching.insert(reader.clone());
         let told = self.lease.as_ref().is_some_and(|(_, _, at)| at.elapsed() < RECENT);
@@ -48,7 +48,7 @@ impl Versions {
     }
 }
 
-/// The version from which a watch goes on.
+/// The version from which a watch continues.
 pub(super) fn began(uri: &Uri) -> Option<&str> {
     let mut from = parameters(uri).filter_map(|pair| pair.strip_prefix("resourceVersion="));
     from.find(|version| !matches!(*version, "" | "0"))

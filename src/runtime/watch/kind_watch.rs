@@ -109,7 +109,7 @@ where
                 Some(Ok(event)) => receiver.receive(event),
                 Some(Err(error)) if receiver.is_absent(&error) => {
                     metrics.known(kind, 0);
-                    // A watch would go on from its last version, without the objects that are no longer known.
+                    // A watch would continue from its last version, without the objects that are no longer known.
                     sleep(ABSENT).await;
                     return true;
                 }
