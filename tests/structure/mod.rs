@@ -5,6 +5,7 @@ mod boundary;
 mod circles;
 mod dependencies;
 pub mod documents;
+mod image;
 mod imports;
 mod logs;
 mod notices;
