@@ -5,6 +5,7 @@
 #![cfg_attr(not(test), warn(unused_crate_dependencies))]
 
 pub mod admission;
+pub mod age;
 pub mod answer;
 mod builder;
 mod builtins;
@@ -12,8 +13,6 @@ pub mod discovery;
 pub mod faults;
 pub mod field;
 pub mod fields;
-pub mod garbage;
-pub mod gate;
 pub mod handlers;
 pub mod identity;
 pub mod jsonpath;
@@ -21,6 +20,7 @@ pub mod kinds;
 pub mod object;
 pub mod openapi;
 pub mod printers;
+pub mod reply;
 pub mod request;
 pub mod resources;
 pub mod schema;
@@ -29,7 +29,6 @@ pub mod serve;
 pub mod status;
 pub mod store;
 pub mod strategic;
-pub mod subresources;
 pub mod table;
 pub mod wire;
 
