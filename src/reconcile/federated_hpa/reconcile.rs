@@ -321,8 +321,8 @@ impl FederatedHpaWorker {
     fn ask(&self, view: &View, binding: &Binding, observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
         let workload = workload(binding);
         for name in &observed.unready {
-            if let Some(place) = self.live.cache.place(name) {
-                self.live.refresh_unschedulable(&place.object, &workload);
+            if let Some(cluster) = self.live.cache.cluster(name) {
+                self.live.refresh_unschedulable(&cluster.object, &workload);
             }
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();

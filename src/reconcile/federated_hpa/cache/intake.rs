@@ -138,7 +138,7 @@ impl CachedKind for MemberHpa {
 
 impl CachedKind for ClusterEntry {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
-        &mut inner.places
+        &mut inner.clusters
     }
     /// A cluster reports every few seconds; that alone is not a change.
     fn touch(inner: &mut Inner, change: &Change<Self>) {
