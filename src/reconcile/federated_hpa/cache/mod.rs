@@ -123,8 +123,10 @@ impl Inner {
 
     /// Once everything is listed, all are reconciled: earlier decisions were based on a part.
     fn complete(&mut self) {
-        let listed =
-            self.federated_hpas.listed() && self.bindings.listed() && self.clusters.listed() && self.member_hpas.listed();
+        let listed = self.federated_hpas.listed()
+            && self.bindings.listed()
+            && self.clusters.listed()
+            && self.member_hpas.listed();
         if listed && !self.complete {
             self.complete = true;
             self.changed.extend(self.owners());

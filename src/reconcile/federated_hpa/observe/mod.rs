@@ -107,7 +107,7 @@ impl<'a> Observed<'a> {
         let target = |name: &str| request.clusters.iter().find(|cluster| cluster.name == name)?.target;
         let stays =
             request.basis == Some(plan.basis) && plan.shares.iter().all(|share| target(share.cluster) == share.kept());
-        if stays || !request.policy.goes_by_room() {
+        if stays || !request.policy.depends_on_capacity() {
             return Vec::new();
         }
         let serving = |cluster: &&Cluster<'a>| cluster.chosen && cluster.state == ClusterState::Serving;
@@ -170,7 +170,7 @@ pub fn observe<'a>(
         let entry = view.cluster(name);
         let room = entry.map(|entry| live.room(entry, &observed.requirements, most)).unwrap_or_default();
         if candidate.chosen {
-            observed.note_unknown(view, name, room, policy.goes_by_room());
+            observed.note_unknown(view, name, room, policy.depends_on_capacity());
         }
         let own_zero =
             view.member_hpa(name).is_some_and(|member_hpa| scales_to_zero(member_hpa)) && has_outer_metric(spec);
