@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    ApiServer,
-    answer::Reply,
-    openapi,
+    ApiServer, openapi,
+    reply::Reply,
     resources::{Catalog, Resource, Version, priority},
 };
 

@@ -74,7 +74,7 @@ impl FieldError {
     /// An error that shows the value.
     pub fn new(fault: Fault, field: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         let mut value = value.into();
-        super::schema::stored_form(&mut value);
+        stored_form(&mut value);
         Self { fault, field: path(field), value: Some(value), detail: detail.into() }
     }
 
@@ -91,6 +91,21 @@ impl FieldError {
             text = format!("{text}: {value}");
         }
         if self.detail.is_empty() { text } else { format!("{text}: {}", self.detail) }
+    }
+}
+
+/// Converts a value to the stored form of Kubernetes: whole numbers without a fraction, `5.0` as `5`.
+pub fn stored_form(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(stored_form),
+        Value::Array(items) => items.iter_mut().for_each(stored_form),
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
+            if let Some(whole) = whole.and_then(|number| format!("{number:.0}").parse::<i64>().ok()) {
+                *value = whole.into();
+            }
+        }
+        _ => {}
     }
 }
 

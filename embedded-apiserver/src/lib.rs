@@ -5,14 +5,14 @@
 #![cfg_attr(not(test), warn(unused_crate_dependencies))]
 
 pub mod admission;
+pub mod age;
 pub mod answer;
+mod builder;
 mod builtins;
 pub mod discovery;
 pub mod faults;
 pub mod field;
 pub mod fields;
-pub mod garbage;
-pub mod gate;
 pub mod handlers;
 pub mod identity;
 pub mod jsonpath;
@@ -20,6 +20,7 @@ pub mod kinds;
 pub mod object;
 pub mod openapi;
 pub mod printers;
+pub mod reply;
 pub mod request;
 pub mod resources;
 pub mod schema;
@@ -28,9 +29,10 @@ pub mod serve;
 pub mod status;
 pub mod store;
 pub mod strategic;
-pub mod subresources;
 pub mod table;
 pub mod wire;
+
+pub use builder::Builder;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -39,7 +41,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use parking_lot::RwLock;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::{
     admission::Chain,
@@ -50,7 +52,7 @@ use self::{
     object::Object,
     resources::{Catalog, Resource, from_definition},
     status::StatusError,
-    store::{Backup, Expected, Key, Query, Raced, Store},
+    store::{Backup, Key, Query, Store},
 };
 
 /// Returns the time.
@@ -65,88 +67,6 @@ pub type Proxy = Arc<dyn Fn(&str) -> BoxFuture<'static, Option<ApiServer>> + Sen
 
 /// Answers GET requests for the paths of an API group that another server serves, as an aggregated API server does.
 pub type Aggregated = Arc<dyn Fn(&str) -> BoxFuture<'static, Result<Value, StatusError>> + Send + Sync>;
-
-/// Changes that each resource keeps for watches and continue tokens. Each holds one old state; the newest are shared
-/// with the objects themselves.
-const KEPT_CHANGES: usize = 1_000;
-
-/// Namespaces that exist from the start.
-const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
-
-/// The default version of Kubernetes.
-const VERSION: &str = "v1.33.0+embedded";
-
-/// Options of a server.
-pub struct Builder {
-    clock: Clock,
-    seed: Option<u64>,
-    kept_changes: usize,
-    garbage: bool,
-}
-
-impl Builder {
-    /// Sets the clock of the server.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// Makes uids and generated names the same in each run.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
-    /// Sets how many changes each resource keeps.
-    #[must_use]
-    pub fn kept_changes(mut self, count: usize) -> Self {
-        self.kept_changes = count;
-        self
-    }
-
-    /// Whether deleting owners and namespaces deletes their dependents. A bare kube-apiserver does not.
-    #[must_use]
-    pub fn garbage_collection(mut self, on: bool) -> Self {
-        self.garbage = on;
-        self
-    }
-
-    /// The server, with its first namespaces.
-    pub fn build(self) -> ApiServer {
-        let reviews = Identity::new(self.seed.map(|seed| seed.wrapping_add(1)));
-        let chain = Chain::new(move || reviews.uid());
-        let state = ServerState {
-            store: Store::new(self.kept_changes),
-            catalog: ArcSwap::from_pointee(Catalog::builtin()),
-            definitions: RwLock::default(),
-            clock: self.clock,
-            identity: Identity::new(self.seed),
-            faults: Faults::default(),
-            garbage: self.garbage,
-            proxies: RwLock::default(),
-            aggregated: RwLock::default(),
-            plugins: ArcSwap::default(),
-            chain,
-            kubernetes: ArcSwap::from_pointee(VERSION.to_owned()),
-        };
-        let server = ApiServer { state: Arc::new(state) };
-        for name in NAMESPACES {
-            server.found_namespace(name);
-        }
-        server
-    }
-}
-
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("seed", &self.seed)
-            .field("kept_changes", &self.kept_changes)
-            .finish_non_exhaustive()
-    }
-}
 
 struct ServerState {
     store: Store,
@@ -175,17 +95,10 @@ impl fmt::Debug for ApiServer {
     }
 }
 
-/// The machine's time, by default.
-#[allow(clippy::disallowed_methods)]
-fn now() -> Timestamp {
-    Timestamp::now()
-}
-
 impl ApiServer {
     /// Options of a new server; the default clock is the machine's.
     pub fn builder() -> Builder {
-        let clock: Clock = Arc::new(now);
-        Builder { clock, seed: None, kept_changes: KEPT_CHANGES, garbage: true }
+        Builder::new()
     }
 
     /// The objects.
@@ -296,15 +209,6 @@ impl ApiServer {
 
     fn collects_garbage(&self) -> bool {
         self.state.garbage
-    }
-
-    fn found_namespace(&self, name: &str) {
-        let value = json!({"apiVersion": "v1", "kind": "Namespace",
-            "metadata": {"name": name, "uid": self.identity().uid(), "creationTimestamp": self.now(),
-                "labels": {"kubernetes.io/metadata.name": name}},
-            "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}});
-        // A new store has no such namespace, so there is no conflict.
-        let _: Result<_, Raced> = self.store().put(&Key::new(&"namespaces".into(), "", name), Expected::Absent, value);
     }
 
     /// Creates an object like a request, without a client.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// One version of one object in the store. Immutable; a write creates a new one.
 #[derive(Debug)]
@@ -186,4 +186,9 @@ pub fn restore(object: &mut Value, key: &str, value: Option<Value>) {
             remove(object, key);
         }
     }
+}
+
+/// Only the metadata of an object.
+pub fn partial(object: &Value, kind: &str) -> Value {
+    json!({"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": object.get("metadata")})
 }

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
+    age::age,
     object::{self, at, meta_str, text_at},
     resources::Resource,
     selectors::selector_text,
-    table::age,
 };
 
 /// Name, type, and 1 for a column of `-o wide`.

@@ -1,6 +1,7 @@
 //! The served kinds: a table of built-in ones, and those of CustomResourceDefinitions. No I/O.
 
 mod definition;
+pub mod typed;
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +10,8 @@ use std::{
 
 use serde_json::Value;
 
-use super::{fields::ListKinds, kinds::typed::Normalise, schema::Structural, status::qualified};
+use self::typed::Normalise;
+use super::{fields::ListKinds, schema::Structural, status::qualified};
 
 pub use self::definition::{from_definition, priority};
 
@@ -299,7 +301,7 @@ impl Row {
             raw_schema: None,
             lists: OnceLock::new(),
             selectable: Vec::new(),
-            normalise: super::kinds::typed::normaliser(self.group, name, self.kind),
+            normalise: typed::normaliser(self.group, name, self.kind),
         }
     }
 }

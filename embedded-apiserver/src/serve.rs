@@ -19,7 +19,7 @@ use hyper_util::{
 };
 use tokio::net::TcpListener;
 
-use super::{ApiServer, BODY_LIMIT, Incoming, answer::Reply, status::StatusError};
+use super::{ApiServer, BODY_LIMIT, Incoming, reply::Reply, status::StatusError};
 
 /// A server that answers requests in the process: pass it to `kube::Client::new`.
 #[derive(Debug, Clone)]

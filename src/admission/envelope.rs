@@ -106,11 +106,11 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
     let review: Review<'_> = serde_json::from_str(text).map_err(|_| diagnose(body))?;
     let refuse = |path: &str, message: String| Malformed { uid: UidScan::of(body), path: path.to_owned(), message };
     if review.api_version.0 != API_VERSION {
-        let given = excerpt(&review.api_version.0, SHOWN);
+        let given = excerpt(&review.api_version.0, VALUE_LENGTH);
         return Err(refuse("apiVersion", format!("{given:?} is not served, only {API_VERSION:?}")));
     }
     if review.kind.0 != KIND {
-        let given = excerpt(&review.kind.0, SHOWN);
+        let given = excerpt(&review.kind.0, VALUE_LENGTH);
         return Err(refuse("kind", format!("{given:?} is not served, only {KIND:?}")));
     }
     let request = review.request.ok_or_else(|| refuse("request", "required".to_owned()))?;
@@ -124,7 +124,7 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
 }
 
 /// Characters of an invalid value that a message repeats.
-const SHOWN: usize = 64;
+const VALUE_LENGTH: usize = 64;
 /// Characters of a decoder's message, which may repeat the input.
 const MESSAGE: usize = 300;
 

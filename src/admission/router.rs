@@ -303,7 +303,7 @@ impl Exchange<'_> {
 }
 
 /// Characters of an invalid content type that a message repeats.
-const SHOWN: usize = 64;
+const CONTENT_TYPE_LENGTH: usize = 64;
 
 /// Checks that a review is `application/json`, in UTF-8 and not compressed.
 fn check_media_type(headers: &HeaderMap) -> Result<(), String> {
@@ -317,7 +317,8 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), String> {
         return Ok(());
     }
     let text = given.to_str().unwrap_or_default();
-    let refuse = || Err(format!("content type {:?} is not served; send application/json", excerpt(text, SHOWN)));
+    let refuse =
+        || Err(format!("content type {:?} is not served; send application/json", excerpt(text, CONTENT_TYPE_LENGTH)));
     let mut parts = text.split(';').map(str::trim);
     if !parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
         return refuse();

@@ -138,7 +138,7 @@ impl Run {
                 return false;
             }
         };
-        self.tell(&plan);
+        self.print_plan(&plan);
         if plan.is_done() || self.dry_run {
             return plan.left.is_empty();
         }
@@ -174,7 +174,7 @@ impl Run {
         }
     }
 
-    fn tell(&mut self, plan: &Plan) {
+    fn print_plan(&mut self, plan: &Plan) {
         for note in &plan.notes {
             self.say(&printable(note));
         }

@@ -59,11 +59,11 @@ impl<'de> Read<'de> for bool {
 }
 
 /// Characters of a value that an error repeats.
-const SHOWN: usize = 40;
+const VALUE_LENGTH: usize = 40;
 
 /// The value as an error shows it, truncated when long.
 fn shown(json: &str) -> Cow<'_, str> {
-    match json.char_indices().nth(SHOWN) {
+    match json.char_indices().nth(VALUE_LENGTH) {
         Some((end, _)) => Cow::Owned(format!("{}...", json.get(..end).unwrap_or_default())),
         None => Cow::Borrowed(json),
     }

@@ -69,12 +69,12 @@ impl From<i64> for BadValue {
 }
 
 /// Characters of a rejected text that a message repeats.
-const SHOWN: usize = 120;
+const TEXT_LENGTH: usize = 120;
 
 impl fmt::Display for BadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) => match text.char_indices().nth(SHOWN) {
+            Self::Text(text) => match text.char_indices().nth(TEXT_LENGTH) {
                 Some((end, _)) => write!(f, "{:?}...", text.get(..end).unwrap_or_default()),
                 None => write!(f, "{text:?}"),
             },

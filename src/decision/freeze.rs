@@ -10,7 +10,7 @@ pub const FROZEN: &str = "fhpa.karmada.io/frozen";
 /// Value of [`FREEZE`] that does not freeze: some tools set an annotation to this instead of removing it.
 const NOT: &str = "false";
 /// Most bytes of a reason that are shown.
-const SHOWN: usize = 256;
+const REASON_LENGTH: usize = 256;
 
 /// What halts the controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ impl Freeze {
     /// The freeze that is in force with this value of the annotation [`FREEZE`] and of the flag.
     #[must_use]
     pub fn of(annotation: Option<&str>, flag: Option<&str>) -> Option<Self> {
-        let of = |cause, reason: &str| Self { cause, reason: excerpt(reason.trim(), SHOWN).to_owned() };
+        let of = |cause, reason: &str| Self { cause, reason: excerpt(reason.trim(), REASON_LENGTH).to_owned() };
         let annotation = annotation.filter(|value| !value.trim().eq_ignore_ascii_case(NOT));
         let by_annotation = annotation.map(|reason| of(Cause::Annotation, reason));
         by_annotation.or_else(|| flag.map(|reason| of(Cause::Flag, reason)))
@@ -99,6 +99,6 @@ mod tests {
     #[test]
     fn a_reason_has_a_limit() {
         let freeze = Freeze::of(Some(&"a".repeat(10_000)), None).unwrap();
-        assert!(freeze.reason.len() <= SHOWN, "{}", freeze.reason.len());
+        assert!(freeze.reason.len() <= REASON_LENGTH, "{}", freeze.reason.len());
     }
 }

@@ -1,5 +1,9 @@
 //! Drawings as SVG: bars of clusters, and an object over time. Colours and widths are those of classes: a page has a
 //! style sheet, a file of its own [`STYLE`]. No I/O.
+//!
+//! Not drawn by plotters, as the charts of `fhpa simulate` are: that writes colours and fonts into each shape, and knows
+//! no classes, titles and labels. A page takes its colours from its style sheet, also in the dark, and names marks and
+//! bars for readers that do not see them.
 
 use std::fmt::Write as _;
 

@@ -52,12 +52,6 @@ impl Clock {
         }
     }
 
-    /// Whether it is a manual clock.
-    #[must_use]
-    pub const fn stands(&self) -> bool {
-        matches!(self.0, Source::Standing(_))
-    }
-
     /// Moves a manual clock forward to `to`, never backwards. Others are not moved.
     pub fn move_to(&self, to: Timestamp) {
         if let Source::Standing(time) = &self.0 {

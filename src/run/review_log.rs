@@ -71,7 +71,7 @@ impl Observer for ReviewLog {
             // A client that sends too much must not fill the log too.
             Outcome::Overloaded => debug!(problem = reviewed.problem, "refused"),
             Outcome::Failed => {
-                error!(uid = excerpt(reviewed.uid, SHOWN), object = %Object(reviewed), "the rules panicked");
+                error!(uid = excerpt(reviewed.uid, NAME_LENGTH), object = %Object(reviewed), "the rules panicked");
             }
             _ if enabled!(Level::INFO) => {
                 if let Some(omitted) = self.sample.lock().admits(steady()) {
@@ -109,20 +109,20 @@ impl ReviewLog {
 }
 
 /// Characters of a uid or a name that are logged.
-const SHOWN: usize = 253;
+const NAME_LENGTH: usize = 253;
 
 /// Namespace and name of the object under review.
 struct Object<'a>(&'a Reviewed<'a>);
 
 impl fmt::Display for Object<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", excerpt(self.0.namespace, SHOWN), excerpt(self.0.name, SHOWN))
+        write!(f, "{}/{}", excerpt(self.0.namespace, NAME_LENGTH), excerpt(self.0.name, NAME_LENGTH))
     }
 }
 
 fn log_allowed(reviewed: &Reviewed<'_>) {
     debug!(
-        uid = excerpt(reviewed.uid, SHOWN),
+        uid = excerpt(reviewed.uid, NAME_LENGTH),
         kind = reviewed.endpoint.kind(),
         action = reviewed.endpoint.action(),
         operation = reviewed.operation.as_str(),
@@ -136,7 +136,7 @@ fn log_allowed(reviewed: &Reviewed<'_>) {
 fn log_remarkable(reviewed: &Reviewed<'_>, omitted: u64) {
     let rules = reviewed.verdict.map(rules).filter(|rules| !rules.is_empty());
     info!(
-        uid = excerpt(reviewed.uid, SHOWN),
+        uid = excerpt(reviewed.uid, NAME_LENGTH),
         kind = reviewed.endpoint.kind(),
         action = reviewed.endpoint.action(),
         operation = reviewed.operation.as_str(),
@@ -153,7 +153,7 @@ fn log_remarkable(reviewed: &Reviewed<'_>, omitted: u64) {
 fn rules(verdict: &Verdict) -> String {
     match &verdict.denial {
         Some(Denial::Invalid(violations)) => names(violations.iter().map(|v| v.rule)),
-        Some(Denial::Undecodable { path, .. }) => format!("undecodable at {:?}", excerpt(path, SHOWN)),
+        Some(Denial::Undecodable { path, .. }) => format!("undecodable at {:?}", excerpt(path, NAME_LENGTH)),
         None => names(verdict.warnings.iter().map(|w| w.rule)),
     }
 }

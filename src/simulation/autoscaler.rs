@@ -83,7 +83,7 @@ impl Autoscaler {
     }
 
     /// One pass over the pods; returns new replicas, if they change.
-    pub(super) fn look(&mut self, workload: &Workload, reading: HpaReading, now: Second) -> Option<Replicas> {
+    pub(super) fn evaluate(&mut self, workload: &Workload, reading: HpaReading, now: Second) -> Option<Replicas> {
         let (source, target) = &workload.metric;
         let (cpu, whole) = (is_cpu(source), matches!(target, Target::Value(_)));
         let counted = if cpu { reading.settled } else { reading.ready };

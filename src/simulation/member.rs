@@ -116,11 +116,11 @@ impl<'a> Member<'a> {
         while let Some((_, command)) = self.inbox.front().copied().filter(|(due, _)| *due <= now) {
             self.inbox.pop_front();
             self.touched = true;
-            self.obey(scenario, command, now);
+            self.apply(scenario, command, now);
         }
     }
 
-    fn obey(&mut self, scenario: &Scenario<'_>, command: Command, now: Second) {
+    fn apply(&mut self, scenario: &Scenario<'_>, command: Command, now: Second) {
         match command {
             Command::Bound { number, bounds, held } => {
                 let phase = self.first_look;
@@ -188,20 +188,20 @@ impl<'a> Member<'a> {
     }
 
     /// Runs the HPA, when it is due; `share` is the load of each ready pod.
-    pub(super) fn look(&mut self, scenario: &Scenario<'_>, share: u64, now: Second) {
+    pub(super) fn run_autoscaler(&mut self, scenario: &Scenario<'_>, share: u64, now: Second) {
         let Some(hpa) = self.autoscaler.as_mut().filter(|hpa| hpa.due <= now) else { return };
         hpa.due = now.saturating_add(scenario.timing.hpa_sync.max(1));
         let Some(spec) = self.spec else { return };
         let (all, ready, settled) = (self.pods.all(), self.pods.ready(), self.pods.settled());
         let reading = HpaReading { spec, all, ready, settled, share };
         self.touched = true;
-        if let Some(replicas) = hpa.look(&scenario.workload, reading, now) {
+        if let Some(replicas) = hpa.evaluate(&scenario.workload, reading, now) {
             self.scale(replicas, now);
         }
     }
 
     /// Sends a report when the state changed, to arrive after `delay`. The initial state is known.
-    pub(super) fn tell(&mut self, now: Second, delay: Second) {
+    pub(super) fn send_report(&mut self, now: Second, delay: Second) {
         if !std::mem::take(&mut self.touched) {
             return;
         }

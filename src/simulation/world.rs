@@ -183,9 +183,9 @@ impl World<'_> {
         let burden = self.burden(now);
         let late = self.lateness(now);
         for (at, member) in self.members.iter_mut().enumerate().filter(|(_, member)| member.up) {
-            member.look(self.scenario, burden.share(at), now);
+            member.run_autoscaler(self.scenario, burden.share(at), now);
             let late = late.get(at).copied().unwrap_or_default();
-            member.tell(now, self.scenario.timing.report.saturating_add(late));
+            member.send_report(now, self.scenario.timing.report.saturating_add(late));
         }
         if !self.frozen {
             self.reconcile(now, &burden);

@@ -1,6 +1,10 @@
 //! An object -> its form after the structural schema of the API server: pruned, defaulted, checked. No I/O.
 //!
 //! Covers the features that the CRDs of this project use. CEL rules and metadata are ignored.
+//!
+//! It is a second reading beside `embedded_apiserver::schema` and shares no code with it: the crate `jsonschema` checks
+//! values. These tests also run without the feature `playground`, which brings the embedded API server, and a fault of
+//! that server does not hide one of the CRDs.
 
 use std::fmt;
 

@@ -161,8 +161,10 @@ impl Modules {
 }
 
 fn module(source: &Source) -> Module {
-    let below = source.path.strip_prefix("src").unwrap().with_extension("");
-    let mut module: Module = below.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    let path = source.path.with_extension("");
+    let mut parts = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
+    assert!(parts.any(|part| part == "src"), "{} is in no `src`", path.display());
+    let mut module: Module = parts.collect();
     if module.last().is_some_and(|last| ["mod", "lib"].contains(&&**last)) {
         module.pop();
     }

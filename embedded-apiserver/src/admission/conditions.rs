@@ -5,8 +5,7 @@ use kube::core::cel::KubeCelExt;
 use kube::core::cel::cel::{Context, Program, Value as CelValue, to_value};
 use serde_json::Value;
 
-use super::matching::Invocation;
-use super::{AdmissionRequest, in_version, request_json};
+use super::request::{AdmissionRequest, Invocation, in_version, request_json};
 
 struct Condition {
     expression: String,

@@ -6,13 +6,7 @@ use serde_json::Value;
 
 use super::hook::Hook;
 use super::outcome::{Failed, forbidden, not_found};
-use super::{AdmissionRequest, Kind, Operation, Resource};
-
-/// The version in which the webhook is called.
-pub(super) struct Invocation {
-    pub(super) resource: Resource,
-    pub(super) kind: Kind,
-}
+use super::request::{AdmissionRequest, Invocation, Kind, Operation, Resource};
 
 fn any(items: Option<&Vec<String>>, wanted: &str) -> bool {
     items.is_some_and(|items| items.iter().any(|item| item == "*" || item == wanted))

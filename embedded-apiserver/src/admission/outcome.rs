@@ -3,8 +3,9 @@
 use json_patch::{Patch, patch};
 use serde_json::{Map, Value, json};
 
+use super::Normalize;
 use super::hook::{Hook, decode};
-use super::{Normalize, Resource};
+use super::request::Resource;
 
 /// The request is denied.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,18 +5,18 @@ use serde_json::Value;
 use super::{
     super::{
         admission::Operation,
-        answer::Reply,
-        fields, garbage, gate,
+        fields,
         kinds::{
             conversion::{from_storage, shown, to_storage},
             strategy::prepare_create,
             validation,
         },
         object::{self, Object, meta_str, set_meta},
+        reply::Reply,
         status::{Cause, StatusError},
         store::{Expected, Key, Raced},
     },
-    Call,
+    Call, garbage, gate,
     shape::shape,
     view::View,
 };

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        answer::{Reply, success},
-        garbage::{self, Deletion, Manner, Policy},
-        gate,
         object::{self, text_at},
+        reply::{Reply, success},
         resources::Resource,
         status::{Cause, StatusDetails, StatusError},
         store::Query,
     },
     Call,
+    garbage::{self, Deletion, Manner, Policy},
+    gate,
     get::selection,
     view::View,
 };

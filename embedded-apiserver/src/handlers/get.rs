@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use super::{
-    super::{answer::Reply, object::put_at, selectors::Selection, status::StatusError, store::Query},
+    super::{object::put_at, reply::Reply, selectors::Selection, status::StatusError, store::Query},
     Call,
     view::View,
 };

@@ -1,9 +1,13 @@
-//! One file per verb, and their common parts: the call, reading bodies, selecting the form of responses. No sockets.
+//! One file per verb, the admission and deletion that they share, and their common parts: the call, reading bodies,
+//! selecting the form of responses. No sockets.
 
 pub mod create;
 pub mod delete;
+pub mod garbage;
+pub mod gate;
 pub mod get;
 pub mod shape;
+pub mod subresources;
 pub mod update;
 pub mod view;
 pub mod watch;
@@ -15,14 +19,12 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    ApiServer,
-    answer::{JSON, Reply},
-    object,
+    ApiServer, object,
+    reply::{JSON, Reply},
     request::{Options, Path},
     resources::{Resource, Version},
     status::{StatusDetails, StatusError},
     store::Key,
-    subresources,
     wire::{self, WireError},
 };
 

@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{
-        kinds::{defaults, typed::dropped},
+        kinds::defaults,
         object::{self, put_at, text_at},
         request::FieldValidation,
+        resources::typed::dropped,
         status::StatusError,
     },
     Call,

@@ -7,21 +7,21 @@ use serde_json::Value;
 use super::{
     super::{
         admission::Operation,
-        answer::Reply,
         fields::{self, Apply, ApplyError},
-        garbage, gate,
         kinds::{
             conversion::{shown, to_storage},
             strategy::prepare_update,
             validation,
         },
         object::{self, Object, meta_str, set_meta},
+        reply::Reply,
         status::{Cause, StatusDetails, StatusError},
         store::{Expected, Key, Raced},
         strategic,
     },
     Call,
     create::{check_definition, create_from, namespace_mismatch},
+    garbage, gate,
     shape::shape,
     view::View,
 };

@@ -9,7 +9,7 @@ use super::{
     super::{
         Clock,
         kinds::conversion::{from_storage, is_stored_form},
-        object::Object,
+        object::{Object, partial},
         resources::{Resource, Version},
         status::StatusError,
         table,
@@ -164,11 +164,6 @@ fn form(media: &str, include: table::Include) -> Option<Form> {
         Some(_) => None,
         None => Some(Form::Full),
     }
-}
-
-/// Only the metadata of an object.
-pub fn partial(object: &Value, kind: &str) -> Value {
-    json!({"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": object.get("metadata")})
 }
 
 fn encoded(value: &Value) -> Bytes {

@@ -14,8 +14,8 @@ use tokio::{
 use super::{
     super::{
         ApiServer,
-        answer::Reply,
         object::{self, Object, set_meta},
+        reply::Reply,
         selectors::Selection,
         status::{Cause, StatusDetails, StatusError},
         store::{Change, Query},

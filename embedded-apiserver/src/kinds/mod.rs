@@ -1,9 +1,8 @@
-//! Specifics of kinds: types, defaults, checks and conversions.
+//! Specifics of kinds: defaults, checks and conversions.
 
 pub mod conversion;
 pub mod defaults;
 pub mod strategy;
-pub mod typed;
 pub mod validation;
 
 /// Whether a server of this version of Kubernetes serves `autoscaling/v2`.

@@ -7,6 +7,7 @@ mod lists;
 mod node;
 mod rules;
 mod shape;
+mod violations;
 
 use serde_json::Value;
 
@@ -66,15 +67,10 @@ impl Structural {
         if errors.iter().any(blocking) {
             errors.push(FieldError::new(Fault::Invalid, "", Value::Null, UNCHECKED));
         } else {
-            rules::check(&self.root, new, old, &mut errors);
+            violations::check(&self.root, new, old, &mut errors);
         }
         errors
     }
-}
-
-/// Converts a validated object to the stored form of Kubernetes: whole numbers without a fraction.
-pub fn stored_form(object: &mut Value) {
-    shape::whole_numbers(object);
 }
 
 const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing \

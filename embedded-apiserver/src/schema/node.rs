@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use regex::Regex;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::rules::Rules;
 
@@ -311,26 +311,4 @@ fn inner(
         ));
     }
     Ok((members, items, others))
-}
-
-/// The schema without the rules of nested nodes.
-pub(super) fn own_rules_only(schema: &Value) -> Value {
-    const RULES: &str = "x-kubernetes-validations";
-    let Some(members) = schema.as_object() else { return schema.clone() };
-    let keep = |(key, value): (&String, &Value)| {
-        let value = if key == RULES { value.clone() } else { without(value, RULES) };
-        (key.clone(), value)
-    };
-    Value::Object(members.iter().map(keep).collect())
-}
-
-fn without(value: &Value, gone: &str) -> Value {
-    match value {
-        Value::Object(members) => {
-            let kept = members.iter().filter(|(key, value)| *key != gone || !value.is_array());
-            Value::Object(kept.map(|(key, value)| (key.clone(), without(value, gone))).collect::<Map<_, _>>())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(|item| without(item, gone)).collect()),
-        scalar => scalar.clone(),
-    }
 }

@@ -6,12 +6,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::Validati
 use kube::core::cel::cel::objects::OptionalValue;
 use kube::core::cel::cel::{Context, Program, Value as CelValue, to_value};
 use kube::core::cel::{CompiledSchema, ErrorKind, KubeCelExt, ValidationError, compile_schema, validate_compiled};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::check::{Old, old_item, old_member};
-use super::node::{Node, own_rules_only};
 use crate::field::{Fault, FieldError};
-use crate::fields::element::same;
 
 /// The compiled rules of one node.
 #[derive(Debug)]
@@ -171,45 +168,24 @@ fn lower(text: &str) -> String {
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The violations of CEL rules.
-pub(super) fn check(node: &Node, new: &Value, old: Old<'_>, errors: &mut Vec<FieldError>) {
-    let unchanged = old.is_some_and(|old| same(old, new));
-    rules_at(node, "", new, old, unchanged, errors);
+/// The schema without the rules of nested nodes.
+fn own_rules_only(schema: &Value) -> Value {
+    const RULES: &str = "x-kubernetes-validations";
+    let Some(members) = schema.as_object() else { return schema.clone() };
+    let keep = |(key, value): (&String, &Value)| {
+        let value = if key == RULES { value.clone() } else { without(value, RULES) };
+        (key.clone(), value)
+    };
+    Value::Object(members.iter().map(keep).collect())
 }
 
-/// `unchanged` is whether this value, or the nearest parent with an old value, did not change.
-fn rules_at(node: &Node, path: &str, value: &Value, old: Old<'_>, unchanged: bool, errors: &mut Vec<FieldError>) {
-    if value.is_null() {
-        return;
-    }
-    let old = old.filter(|old| !old.is_null());
-    if let Some(rules) = &node.rules {
-        errors.extend(rules.check(node.type_name(), path, value, old, unchanged));
-    }
-    for one in &node.all_of {
-        if let Some(rules) = &one.rules {
-            errors.extend(rules.check(node.type_name(), path, value, old, unchanged));
-        }
-    }
+fn without(value: &Value, gone: &str) -> Value {
     match value {
         Value::Object(members) => {
-            for (name, member) in members {
-                let Some(of) = node.member(name).filter(|of| of.has_rules()) else { continue };
-                let declared = node.properties.contains_key(name);
-                let below = if declared { format!("{path}.{name}") } else { format!("{path}[{name}]") };
-                let was = old_member(path, name, old);
-                let unchanged = was.map_or(unchanged, |was| same(was, member));
-                rules_at(of, &below, member, was, unchanged, errors);
-            }
+            let kept = members.iter().filter(|(key, value)| *key != gone || !value.is_array());
+            Value::Object(kept.map(|(key, value)| (key.clone(), without(value, gone))).collect::<Map<_, _>>())
         }
-        Value::Array(items) => {
-            let Some(of) = node.items.as_ref().filter(|of| of.has_rules()) else { return };
-            for (at, item) in items.iter().enumerate() {
-                let was = old_item(node, item, old);
-                let unchanged = was.map_or(unchanged, |was| same(was, item));
-                rules_at(of, &format!("{path}[{at}]"), item, was, unchanged, errors);
-            }
-        }
-        _ => {}
+        Value::Array(items) => Value::Array(items.iter().map(|item| without(item, gone)).collect()),
+        scalar => scalar.clone(),
     }
 }

@@ -107,21 +107,6 @@ pub(super) fn drop_nulls(node: Option<&Node>, value: &mut Value) {
     }
 }
 
-/// Writes `5.0` as `5`, as Kubernetes stores it.
-pub(super) fn whole_numbers(value: &mut Value) {
-    match value {
-        Value::Object(members) => members.values_mut().for_each(whole_numbers),
-        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
-        Value::Number(number) if number.is_f64() => {
-            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 1e15);
-            if let Some(whole) = whole.and_then(|number| format!("{number:.0}").parse::<i64>().ok()) {
-                *value = whole.into();
-            }
-        }
-        _ => {}
-    }
-}
-
 fn bad_null(node: &Node, value: &Value) -> bool {
     value.is_null() && !node.nullable
 }

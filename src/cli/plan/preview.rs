@@ -16,7 +16,7 @@ const NAME: &str = "manifest";
 /// Namespace of objects that name none, as of the command.
 const NAMESPACE: &str = "default";
 /// Most findings that are shown.
-const SHOWN: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
 impl Preview for Planner {
     fn preview(&self, client: &Client, manifest: &str) -> Previewed {
@@ -33,7 +33,7 @@ impl Planner {
         let source = source.map_err(|message| Unreadable { name: NAME.to_owned(), message });
         let (files, found) = self.examine(vec![source], NAMESPACE, now)?;
         if found.exit_code(false) != FINE {
-            let findings = plain(&findings::render(&found, SHOWN));
+            let findings = plain(&findings::render(&found, MAX_FINDINGS));
             return Ok(Previewed { findings, plans: Vec::new() });
         }
         let given = self.manifests(&files)?;

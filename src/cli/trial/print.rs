@@ -10,7 +10,7 @@ use super::ask::{Answer, PatchLine};
 use crate::decision::finding::Violation;
 
 /// Most characters of a default that are shown.
-const SHOWN: usize = 160;
+const DEFAULT_LENGTH: usize = 160;
 /// Most defaults of one object that are shown.
 const DEFAULTS: usize = 6;
 
@@ -45,7 +45,7 @@ pub(super) fn answer(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
     writeln!(out, "  POST {:<27} {verdict}", answer.path)?;
     for PatchLine { path, value } in answer.patch.iter().take(DEFAULTS) {
         let value = value.to_string();
-        let shown: String = value.chars().take(SHOWN).collect();
+        let shown: String = value.chars().take(DEFAULT_LENGTH).collect();
         let more = if shown.len() < value.len() { "..." } else { "" };
         writeln!(out, "    {GREEN}+{PLAIN} {} {}{more}", printable(path), printable(&shown))?;
     }

@@ -33,7 +33,7 @@ use crate::runtime::zones::ZoneDatabase;
 use inputs::Unreadable;
 
 /// Default number of findings shown as text.
-const SHOWN: usize = 100;
+const MAX_PRINTED: usize = 100;
 /// Default number of findings written as JSON.
 const WRITTEN: usize = 10_000;
 
@@ -115,7 +115,7 @@ impl Args {
             }
         };
         let printed = match self.output {
-            Output::Text => text::render(&report, self.max_findings.unwrap_or(SHOWN)),
+            Output::Text => text::render(&report, self.max_findings.unwrap_or(MAX_PRINTED)),
             Output::Json => json::render(&report, self.max_findings.unwrap_or(WRITTEN)),
         };
         // A reader that exits early (`| head`) does not change the verdict.

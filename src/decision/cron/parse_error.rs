@@ -32,12 +32,12 @@ impl fmt::Display for ScheduleError {
 impl std::error::Error for ScheduleError {}
 
 /// Characters of a rejected text that a message repeats.
-pub(super) const SHOWN: usize = 32;
+pub(super) const EXCERPT_LENGTH: usize = 32;
 
 /// The text as a message shows it: short and printable.
 pub(super) fn shown(text: &str) -> String {
     let mut chars = text.chars();
-    let mut out: String = chars.by_ref().take(SHOWN).flat_map(char::escape_debug).collect();
+    let mut out: String = chars.by_ref().take(EXCERPT_LENGTH).flat_map(char::escape_debug).collect();
     if chars.next().is_some() {
         out.push_str("...");
     }

@@ -1,7 +1,7 @@
 //! Why a text is no schedule as a whole, and what to write instead. Pure; the work is bounded by the length of the text.
 
 use super::field::number;
-use super::parse_error::{SHOWN, ScheduleError, shown};
+use super::parse_error::{EXCERPT_LENGTH, ScheduleError, shown};
 use super::parser;
 
 const FIVE: &str = "minute hour day-of-month month day-of-week";
@@ -36,7 +36,7 @@ fn zone_prefix(text: &str) -> ScheduleError {
 }
 
 fn macro_message(text: &str, trimmed: &str) -> String {
-    let lower = trimmed.get(..SHOWN.min(trimmed.len())).unwrap_or(trimmed).to_ascii_lowercase();
+    let lower = trimmed.get(..EXCERPT_LENGTH.min(trimmed.len())).unwrap_or(trimmed).to_ascii_lowercase();
     if MACROS.contains(&trimmed) && text != trimmed {
         return format!("{trimmed} must be the whole schedule; write it without spaces around it");
     }

@@ -151,19 +151,19 @@ impl<'a> Look<'_, 'a> {
     fn group(&self) -> (Found<'a>, &'a str) {
         let placement = self.intent.placement;
         let whole = Selection { affinity: placement.affinity.as_ref(), overflow: &[] };
-        let Some(first) = placement.groups.first() else { return (self.look(whole), "") };
+        let Some(first) = placement.groups.first() else { return (self.find(whole), "") };
         let named = |group: &Group<'a>| group.name == self.intent.observed_group;
         let observed = placement.groups.iter().position(named).unwrap_or_default();
         let mut well: Option<Timestamp> = None;
         for group in placement.groups.iter().take(observed) {
             match self.well(Selection::of(group)) {
-                Some(since) if since <= self.now => return (self.look(Selection::of(group)), &group.name),
+                Some(since) if since <= self.now => return (self.find(Selection::of(group)), &group.name),
                 then => well = [well, then].into_iter().flatten().min(),
             }
         }
-        let mut tried = placement.groups.iter().skip(observed).map(|group| (self.look(Selection::of(group)), group));
+        let mut tried = placement.groups.iter().skip(observed).map(|group| (self.find(Selection::of(group)), group));
         let (mut found, group) = match tried.next() {
-            None => (self.look(Selection::of(first)), first),
+            None => (self.find(Selection::of(first)), first),
             Some((found, group)) if found.serves() => (found, group),
             Some(given_up) => tried.find(|(found, _)| found.serves()).unwrap_or(given_up),
         };
@@ -173,7 +173,7 @@ impl<'a> Look<'_, 'a> {
 
     /// When an abandoned group may be used again.
     fn well(&self, selection: Selection<'_, '_>) -> Option<Timestamp> {
-        let found = self.look(selection);
+        let found = self.find(selection);
         let serves = |member: &&Member<'_>| {
             let own = found.clusters.iter().find(|one| one.name == member.name);
             own.is_some_and(|one| one.chosen && one.state == ClusterState::Serving)
@@ -184,7 +184,7 @@ impl<'a> Look<'_, 'a> {
         self.members.iter().filter(serves).filter_map(well).min()
     }
 
-    fn look(&self, selection: Selection<'_, '_>) -> Found<'a> {
+    fn find(&self, selection: Selection<'_, '_>) -> Found<'a> {
         let Self { intent, members, past, patience, now, .. } = *self;
         let placement = intent.placement;
         let overflows = !selection.overflow.is_empty();

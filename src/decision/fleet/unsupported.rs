@@ -95,7 +95,7 @@ fn look(value: &Value, known: &Supported, path: &str, found: &mut Vec<String>) {
         (Value::Array(list), _) => list.iter().for_each(|one| look(one, known, path, found)),
         (Value::String(text), Texts(texts)) if text.is_empty() || texts.contains(&&**text) => {}
         (Value::Object(object), Members(_) | More(..)) => look_into(object, known, path, found),
-        (other, _) => tell(format!("{path}: {other}"), found),
+        (other, _) => add(format!("{path}: {other}"), found),
     }
 }
 
@@ -104,7 +104,7 @@ fn look_into(object: &Map<String, Value>, known: &Supported, path: &str, found: 
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         match known.member(name) {
             Some(known) => look(value, known, &path, found),
-            None => tell(path, found),
+            None => add(path, found),
         }
     }
 }
@@ -118,7 +118,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn tell(what: String, found: &mut Vec<String>) {
+fn add(what: String, found: &mut Vec<String>) {
     if found.len() < MOST && !found.contains(&what) {
         found.push(what);
     }

@@ -26,7 +26,7 @@ pub(super) struct Rebalanced {
 /// should not vary with them.
 pub(super) fn optimize(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], moved: bool) -> Rebalanced {
     let divided = if moved { Some(request.now) } else { request.divided };
-    let Some(period) = request.period.filter(|_| request.policy.goes_by_room()) else {
+    let Some(period) = request.period.filter(|_| request.policy.depends_on_capacity()) else {
         return Rebalanced { divided, next: None };
     };
     let after = |time: Timestamp| time.checked_add(period).ok();

@@ -41,7 +41,7 @@ impl Policy {
 
     /// Whether it depends on the free capacity of clusters.
     #[must_use]
-    pub const fn goes_by_room(self) -> bool {
+    pub const fn depends_on_capacity(self) -> bool {
         matches!(self, Self::DynamicWeighted | Self::Aggregated | Self::Prioritized)
     }
 

@@ -19,7 +19,7 @@ use crate::install::marks;
 use crate::install::webhooks::{self, FAILURE_POLICY};
 
 /// Most names in one finding.
-const SHOWN: usize = 10;
+const MAX_NAMES: usize = 10;
 const INSTALL: &str = "run `fhpa install`";
 const READER: &str = "ask with an administrator's kubeconfig: the processes read only what they need";
 
@@ -175,7 +175,7 @@ pub(super) async fn suspended(context: &Context) -> Finding {
         return Finding::ok(CHECK, format!("a FederatedHPA acts on each of {count}"));
     }
     let name = |one: &marks::Marked| format!("{}/{} (for {})", one.namespace, one.name, one.owner);
-    let names: Vec<String> = unserved.iter().take(SHOWN).map(name).collect();
+    let names: Vec<String> = unserved.iter().take(MAX_NAMES).map(name).collect();
     let more = unserved.len().saturating_sub(names.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Finding::fail(

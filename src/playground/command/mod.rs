@@ -114,7 +114,7 @@ impl Args {
             let directory = directory::Directory::find(directory)?;
             match word {
                 None => serving::serve(&start, &directory, preview).await,
-                Some(word) => word::tell(&word, &directory).await,
+                Some(word) => word::run(&word, &directory).await,
             }
         });
         runtime.shutdown_background();

@@ -82,7 +82,7 @@ pub(super) async fn serve(start: &Start, directory: &Directory, preview: Arc<dyn
         control::listen(fleet.clone()).await.map_err(|source| Error::Listen { address: control::ADDRESS, source })?;
     write(directory, &running)?;
     directory.leave(control)?;
-    tell(start, directory, &running, begun);
+    print_overview(start, directory, &running, begun);
     let controllers = tokio::spawn({
         let fleet = fleet.clone();
         async move { fleet.run().await }
@@ -175,7 +175,7 @@ fn write(directory: &Directory, running: &Running) -> Result<(), Error> {
     Ok(())
 }
 
-fn tell(start: &Start, directory: &Directory, running: &Running, begun: Instant) {
+fn print_overview(start: &Start, directory: &Directory, running: &Running, begun: Instant) {
     let Start { clusters, nodes, cpu, .. } = start;
     let (first, last) = (running.members.first(), running.members.last());
     let names = match (first, last) {

@@ -16,7 +16,7 @@ use super::{Error, Word};
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Sends a command to the playground whose files are in `directory`.
-pub(super) async fn tell(word: &Word, directory: &Directory) -> Result<(), Error> {
+pub(super) async fn run(word: &Word, directory: &Directory) -> Result<(), Error> {
     let nobody = || Error::NotRunning(directory.path().to_owned());
     let address = directory.control().ok_or_else(nobody)?;
     let (method, path, body) = match word {

@@ -78,7 +78,7 @@ impl Karmada {
                 failure.get_or_insert(why);
             }
         }
-        pass.writes += usize::from(self.tell(work, failure.as_deref(), now).await?);
+        pass.writes += usize::from(self.report(work, failure.as_deref(), now).await?);
         Ok(pass)
     }
 
@@ -98,12 +98,12 @@ impl Karmada {
                 failure = Some("Failed to apply all manifests (0/1): connection refused");
             }
         }
-        pass.writes += usize::from(self.tell(work, failure, now).await?);
+        pass.writes += usize::from(self.report(work, failure, now).await?);
         Ok(pass)
     }
 
     /// Writes into the status of the Work whether it was applied.
-    async fn tell(&self, work: &Value, failure: Option<&str>, now: Timestamp) -> Result<bool, kube::Error> {
+    async fn report(&self, work: &Value, failure: Option<&str>, now: Timestamp) -> Result<bool, kube::Error> {
         let mut status = work.get("status").cloned().unwrap_or_else(|| json!({}));
         let before = |kind| json::condition(work, "/status/conditions", kind);
         let why = failure

@@ -183,7 +183,7 @@ impl Member {
         let message = format!("the HPA controller was able to update the target scale to {replicas}");
         conditions.set("AbleToScale", true, "SucceededRescale", &message);
         let message = format!("New size: {replicas}; reason: {why}");
-        self.tell(object, "SuccessfulRescale", &message, now).await
+        self.record_event(object, "SuccessfulRescale", &message, now).await
     }
 
     /// Reports that the workload of an HPA does not exist. Returns whether it wrote.
@@ -283,7 +283,13 @@ impl Member {
         self.objects.merge(kind, target, "scale", &json!({"spec": {"replicas": replicas}})).await
     }
 
-    async fn tell(&self, about: &Value, reason: &str, message: &str, now: Timestamp) -> Result<(), kube::Error> {
+    async fn record_event(
+        &self,
+        about: &Value,
+        reason: &str,
+        message: &str,
+        now: Timestamp,
+    ) -> Result<(), kube::Error> {
         let event = json!({
             "apiVersion": "v1", "kind": "Event", "type": "Normal", "reason": reason, "message": message, "count": 1,
             "metadata": {"name": format!("{}.{:x}", name(about), now.as_nanosecond()), "namespace": namespace(about)},

@@ -46,7 +46,7 @@ impl FederatedHpaWorker {
         match self.fits(&view.federated_hpa) {
             // The kinds are being listed.
             Err(failure) if failure.class == ErrorClass::Transient => {
-                self.say_why(leader, view, failure.reason, failure.message).await?;
+                self.report_unplanned(leader, view, failure.reason, failure.message).await?;
                 return Ok(Progress::Settled(self.after(UNSEEN)));
             }
             Err(failure) => return self.decline(leader, view, failure).await,
@@ -92,7 +92,7 @@ impl FederatedHpaWorker {
     /// The workload cannot be taken over: reports why, and hands back a binding that was suspended at its creation.
     async fn decline(&self, leader: &Leader, view: &View, failure: Failure) -> Result<Progress, WriteError> {
         debug!(object = %view.federated_hpa.key(), reason = failure.reason, "workload not taken over: {failure}");
-        self.say_why(leader, view, failure.reason, failure.message).await?;
+        self.report_unplanned(leader, view, failure.reason, failure.message).await?;
         if let Some(binding) = view.binding.as_ref().filter(|binding| binding.marked().is_some())
             && let Progress::Wrote = self.give_back(leader, &view.federated_hpa.key(), binding).await?
         {
@@ -102,7 +102,7 @@ impl FederatedHpaWorker {
     }
 
     /// Reports why there is no plan: the assignment is kept.
-    pub(crate) async fn say_why(
+    pub(crate) async fn report_unplanned(
         &self,
         leader: &Leader,
         view: &View,

@@ -44,7 +44,7 @@ pub struct FederatedHpaRetryState {
     /// Reconciles in a row that did not converge.
     endless: u32,
     /// No reconcile happens before this time.
-    rests_until: Option<Instant>,
+    backoff_until: Option<Instant>,
 }
 
 impl FederatedHpaWorker {
@@ -61,7 +61,7 @@ impl FederatedHpaWorker {
             let retry = Some(backoff::wait(failure.class, retry_state.failures, key, failure.retry_after));
             return Ok(Ended { retry_state: Some(retry_state), wake: None, retry });
         }
-        if let Some(until) = retry_state.rests_until.filter(|until| *until > steady()) {
+        if let Some(until) = retry_state.backoff_until.filter(|until| *until > steady()) {
             let retry = Some(until.saturating_duration_since(steady()));
             return Ok(Ended { retry_state: Some(retry_state), wake: None, retry });
         }
@@ -78,15 +78,15 @@ impl FederatedHpaWorker {
                 Err(WriteError::Failed(failure)) => return self.failed(leader, key, failure, retry_state).await,
             }
         }
-        Ok(self.restless(key, retry_state))
+        Ok(self.back_off(key, retry_state))
     }
 
     /// Every pass wrote, and the next would too: another client reverts the writes, so further events must not speed up
     /// the reconciles.
-    fn restless(&self, key: &Key, mut retry_state: FederatedHpaRetryState) -> Ended<FederatedHpaRetryState> {
+    fn back_off(&self, key: &Key, mut retry_state: FederatedHpaRetryState) -> Ended<FederatedHpaRetryState> {
         retry_state.endless = retry_state.endless.saturating_add(1);
         let wait = backoff::wait(ErrorClass::Refused, retry_state.endless, key, None);
-        retry_state.rests_until = steady().checked_add(wait);
+        retry_state.backoff_until = steady().checked_add(wait);
         warn!(object = %key, seconds = wait.as_secs_f64(), "reconcile did not converge; backing off");
         self.reporter.retried(ErrorClass::Refused);
         Ended { retry_state: Some(retry_state), wake: None, retry: Some(wait) }
@@ -182,7 +182,7 @@ impl FederatedHpaWorker {
         // A FederatedHPA that hands the workload back does so first.
         let acts = |rival: &FederatedHpaEntry| !rival.deleting() || rival.held();
         if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(entry)) {
-            return self.stand_back(leader, view, rival).await;
+            return self.yield_to(leader, view, rival).await;
         }
         if self.centralizes(entry) {
             return self.centralize(leader, view).await;
@@ -196,7 +196,7 @@ impl FederatedHpaWorker {
             Ok(placement_spec) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
             Err(why) => {
                 let failure = preflight::unreadable(binding, why);
-                self.say_why(leader, view, failure.reason, failure.message).await?;
+                self.report_unplanned(leader, view, failure.reason, failure.message).await?;
                 Ok(Progress::Settled(self.later()))
             }
         }
@@ -321,8 +321,8 @@ impl FederatedHpaWorker {
     fn ask(&self, view: &View, binding: &Binding, observed: &Observed<'_>, now: Timestamp) -> Option<Timestamp> {
         let workload = workload(binding);
         for name in &observed.unready {
-            if let Some(place) = self.live.cache.place(name) {
-                self.live.refresh_unschedulable(&place.object, &workload);
+            if let Some(cluster) = self.live.cache.cluster(name) {
+                self.live.refresh_unschedulable(&cluster.object, &workload);
             }
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();

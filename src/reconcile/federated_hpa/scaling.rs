@@ -59,7 +59,7 @@ impl FederatedHpaWorker {
         let computed = self.compute(&Computation { leader, view, now }, &mut memory, &mut report).await;
         report.scaled = memory.scaled;
         let reported = match computed {
-            Ok(()) => self.tell_of(leader, view, report, now).await,
+            Ok(()) => self.publish_report(leader, view, report, now).await,
             Err(error) => Err(error),
         };
         // A status that was not written is written at the next attempt.
@@ -69,7 +69,7 @@ impl FederatedHpaWorker {
         reported.map(|()| Progress::Settled(next))
     }
 
-    async fn tell_of(
+    async fn publish_report(
         &self,
         leader: &Leader,
         view: &View,

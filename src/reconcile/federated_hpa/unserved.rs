@@ -50,12 +50,12 @@ impl FederatedHpaWorker {
             "the workload is not taken over"
         };
         let message = format!("spec.suspend is true: {what}");
-        self.say_why(leader, view, conditions::SUSPENDED, message).await?;
+        self.report_unplanned(leader, view, conditions::SUSPENDED, message).await?;
         Ok(Progress::Settled(None))
     }
 
     /// Another FederatedHPA scales the workload: two would conflict.
-    pub(super) async fn stand_back(
+    pub(super) async fn yield_to(
         &self,
         leader: &Leader,
         view: &View,
@@ -65,14 +65,14 @@ impl FederatedHpaWorker {
             "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
             rival.key()
         );
-        self.say_why(leader, view, conditions::CONFLICT, message).await?;
+        self.report_unplanned(leader, view, conditions::CONFLICT, message).await?;
         Ok(Progress::Settled(None))
     }
 
     /// There is no binding: reports whether the workload is missing or not propagated.
     pub(crate) async fn unbound(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         let (reason, message) = self.why_unbound(view).await?;
-        self.say_why(leader, view, reason, message).await?;
+        self.report_unplanned(leader, view, reason, message).await?;
         Ok(Progress::Settled(self.later()))
     }
 

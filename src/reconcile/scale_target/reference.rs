@@ -10,7 +10,7 @@ use crate::decision::excerpt::excerpt;
 use crate::decision::validation::names;
 
 /// Most characters of a name in messages.
-const SHOWN: usize = 253;
+const NAME_LENGTH: usize = 253;
 
 /// Reference to an object in the namespace of the referring object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Hash for TargetRef<'_> {
 
 impl fmt::Display for TargetRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}/{}", self.shown_kind(), self.namespace, excerpt(self.name, SHOWN))
+        write!(f, "{} {}/{}", self.shown_kind(), self.namespace, excerpt(self.name, NAME_LENGTH))
     }
 }
 
@@ -54,7 +54,7 @@ impl<'a> TargetRef<'a> {
                 "spec.scaleTargetRef cannot be a reference (apiVersion {:?}, kind {:?}, name {:?}); correct it",
                 self.shown_api_version(),
                 self.shown_kind(),
-                excerpt(self.name, SHOWN)
+                excerpt(self.name, NAME_LENGTH)
             );
             Failure::new(ErrorClass::Refused, reason::TARGET_INVALID, message)
         })
@@ -67,12 +67,12 @@ impl<'a> TargetRef<'a> {
 
     /// The kind, for messages.
     pub(super) fn shown_kind(&self) -> &'a str {
-        excerpt(self.kind, SHOWN)
+        excerpt(self.kind, NAME_LENGTH)
     }
 
     /// The API version, for messages.
     pub(super) fn shown_api_version(&self) -> &'a str {
-        excerpt(self.api_version, SHOWN)
+        excerpt(self.api_version, NAME_LENGTH)
     }
 }
 

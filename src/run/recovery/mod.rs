@@ -113,8 +113,8 @@ impl Recovery {
     pub async fn writers(&self) -> Result<Vec<String>, String> {
         let karmada = KARMADA.map(|name| LeaseLocation { namespace: KARMADA_SYSTEM.to_owned(), name: name.to_owned() });
         let agents = self.agents().await.map_err(|failure| failure.to_string())?;
-        let places: Vec<LeaseLocation> = karmada.into_iter().chain(agents).chain([self.lease.clone()]).collect();
-        let renewed = lease_activity::renewed(&self.client, &places).await;
+        let leases: Vec<LeaseLocation> = karmada.into_iter().chain(agents).chain([self.lease.clone()]).collect();
+        let renewed = lease_activity::renewed(&self.client, &leases).await;
         let renewed = renewed.map_err(|error| format!("the Leases of those that write could not be read: {error}"))?;
         let writing = renewed.into_iter().filter(|renewed| renewed.place != self.lease || !renewed.frozen);
         let told = writing.map(|renewed| {

@@ -245,7 +245,7 @@ impl Recovery {
             }
         };
         let Some(template) = self.template(&place, &target).await? else { return Ok(Surveyed::default()) };
-        let members = look(ways, &place, target.name, there).await?;
+        let members = workloads(ways, &place, target.name, there).await?;
         let Scaled { object, reference, namespace, scaler, target } = scaled;
         let own = match &scaler {
             Scaler::Distributed { hpa, .. } => hpa.object.spec.federated_hpa_assignment.as_ref(),
@@ -286,7 +286,7 @@ impl Recovery {
 }
 
 /// A workload in each member, by cluster; `there` are the HPAs of fhpa.
-async fn look(
+async fn workloads(
     ways: &[Way],
     place: &ResourcePath,
     name: &str,

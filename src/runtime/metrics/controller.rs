@@ -1,11 +1,8 @@
 //! Metrics of the controller: rules and their executions, reconciles, the leader, events. No I/O.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -13,6 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::engine::{EngineMetrics, engines};
+use super::overdue::Overdue;
 use super::{ConditionMetrics, ObjectMetrics, by_result, registered};
 use crate::decision::backoff::ErrorClass;
 use crate::decision::freeze::Cause;
@@ -20,11 +19,6 @@ use crate::decision::freeze::Cause;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ClassLabels {
     class: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ControllerLabels {
-    controller: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -41,53 +35,6 @@ const LATENESS: [f64; 16] =
     [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 1800.0, 3600.0];
 /// Upper bounds of the time in the queue, in seconds.
 const QUEUED: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0];
-
-/// Upper bounds of the time of a reconcile, in seconds.
-const RECONCILES: [f64; 13] = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0];
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReconcileLabels {
-    controller: &'static str,
-    result: &'static str,
-}
-
-/// How a reconcile ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReconcileResult {
-    /// Nothing needs a retry.
-    Success,
-    /// It is tried again.
-    Error,
-    /// It panicked.
-    Panic,
-}
-
-/// Queue metrics of one controller.
-#[derive(Clone, Debug)]
-pub struct EngineMetrics {
-    /// Objects with a later instant.
-    pub delay_queue_depth: Gauge,
-    /// Objects that wait to be reconciled.
-    pub workqueue_depth: Gauge,
-    /// Reconciles in progress.
-    pub active_workers: Gauge,
-    reconciles: [Counter; 3],
-    reconcile_time: Histogram,
-}
-
-impl EngineMetrics {
-    /// Counts a reconcile that ended, and its duration.
-    pub fn reconciled(&self, result: ReconcileResult, took: Duration) {
-        let [success, error, panic] = &self.reconciles;
-        match result {
-            ReconcileResult::Success => success,
-            ReconcileResult::Error => error,
-            ReconcileResult::Panic => panic,
-        }
-        .inc();
-        self.reconcile_time.observe(took.as_secs_f64());
-    }
-}
 
 /// The controller's counters. All handles are kept, so that none is looked up by its labels.
 #[derive(Clone, Debug)]
@@ -131,27 +78,6 @@ pub struct ControllerMetrics {
     leads: Gauge,
     transitions: Counter,
     frozen: [Gauge; Cause::ALL.len()],
-}
-
-/// The queue metrics of each controller.
-fn engines<const N: usize>(r: &mut Registry, controllers: [&'static str; N]) -> [EngineMetrics; N] {
-    let depth: Family<ControllerLabels, Gauge> = registered(r, "workqueue_depth", "Objects that wait to be reconciled");
-    let workers: Family<ControllerLabels, Gauge> = registered(r, "controller_active_workers", "Reconciles that run");
-    let delayed: Family<ControllerLabels, Gauge> =
-        registered(r, "delay_queue_depth", "Objects that are due at a later time");
-    let reconciles: Family<ReconcileLabels, Counter> =
-        registered(r, "controller_reconcile", "Reconciles that ended, by result");
-    let times = Family::<ControllerLabels, Histogram>::new_with_constructor(|| Histogram::new(RECONCILES));
-    let help = "Time that a reconcile took, also until it panicked";
-    r.register_with_unit("controller_reconcile_duration", help, Unit::Seconds, times.clone());
-    controllers.map(|controller| EngineMetrics {
-        delay_queue_depth: delayed.get_or_create(&ControllerLabels { controller }).clone(),
-        workqueue_depth: depth.get_or_create(&ControllerLabels { controller }).clone(),
-        active_workers: workers.get_or_create(&ControllerLabels { controller }).clone(),
-        reconciles: ["success", "error", "panic"]
-            .map(|result| reconciles.get_or_create(&ReconcileLabels { controller, result }).clone()),
-        reconcile_time: times.get_or_create(&ControllerLabels { controller }).clone(),
-    })
 }
 
 /// The retries of each class of errors.
@@ -315,49 +241,6 @@ impl ControllerMetrics {
             self.objects.clear();
             self.overdue.clear();
         }
-    }
-}
-
-/// Runs of cron rules that were due and wait for another attempt.
-#[derive(Clone, Debug)]
-struct Overdue {
-    runs: Gauge,
-    oldest: Gauge,
-    /// Of each object: how many of its runs wait, and since when, in seconds since 1970.
-    known: Arc<Mutex<HashMap<Box<str>, Waits>>>,
-}
-
-type Waits = (usize, i64);
-
-impl Overdue {
-    fn new(r: &mut Registry) -> Self {
-        Self {
-            runs: registered(r, "cron_overdue_runs", "Runs that were due and wait for another attempt"),
-            oldest: registered(
-                r,
-                "cron_oldest_overdue_timestamp_seconds",
-                "When the oldest run was due that waits for another attempt; 0 while there is none",
-            ),
-            known: Arc::default(),
-        }
-    }
-
-    fn set(&self, object: &str, waits: Option<Waits>) {
-        let mut known = self.known.lock();
-        match waits {
-            Some(waits) if known.get(object) == Some(&waits) => return,
-            Some(waits) => _ = known.insert(object.into(), waits),
-            None if known.remove(object).is_none() => return,
-            None => {}
-        }
-        self.runs.set(known.values().map(|(runs, _)| i64::try_from(*runs).unwrap_or(i64::MAX)).sum());
-        self.oldest.set(known.values().map(|(_, oldest)| *oldest).min().unwrap_or_default());
-    }
-
-    fn clear(&self) {
-        self.known.lock().clear();
-        self.runs.set(0);
-        self.oldest.set(0);
     }
 }
 

@@ -3,9 +3,11 @@
 mod busy;
 mod conditions;
 mod controller;
+mod engine;
 mod exposition;
 mod guard;
 mod objects;
+mod overdue;
 mod process;
 mod requests;
 
@@ -23,7 +25,8 @@ use prometheus_client::registry::Registry;
 use super::identity;
 
 pub use conditions::ConditionMetrics;
-pub use controller::{ControllerMetrics, EngineMetrics, LATE_AFTER, ReconcileResult};
+pub use controller::{ControllerMetrics, LATE_AFTER};
+pub use engine::{EngineMetrics, ReconcileResult};
 pub use exposition::{Format, downgraded};
 pub use guard::GuardMetrics;
 pub use objects::{ObjectFigures, ObjectMetrics};

@@ -1,7 +1,7 @@
 //! Custom kinds, compared with the responses of a real API server.
 
-use embedded_apiserver::field::summary;
-use embedded_apiserver::schema::{Structural, stored_form};
+use embedded_apiserver::field::{stored_form, summary};
+use embedded_apiserver::schema::Structural;
 use embedded_apiserver::status::{Cause, StatusDetails, StatusError};
 use serde_json::{Value, json};
 

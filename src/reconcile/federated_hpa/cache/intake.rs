@@ -17,7 +17,7 @@ use crate::runtime::watch::{EventHandler, KindReader, Readers};
 pub const MEASUREMENTS: SignedDuration = SignedDuration::from_secs(30);
 
 /// Changed measurements that do not affect decisions are reported after this time, together.
-const SHOWN: Duration = MEASUREMENTS.unsigned_abs();
+const MEASUREMENTS_AFTER: Duration = MEASUREMENTS.unsigned_abs();
 
 /// Reads the objects of one kind.
 pub struct Reader<K, I> {
@@ -129,7 +129,7 @@ impl CachedKind for MemberHpa {
         {
             let (moved, due) = &mut inner.moved;
             moved.extend(owners);
-            due.get_or_insert_with(|| clock::steady() + SHOWN);
+            due.get_or_insert_with(|| clock::steady() + MEASUREMENTS_AFTER);
             return;
         }
         inner.changed.extend(owners);
@@ -138,7 +138,7 @@ impl CachedKind for MemberHpa {
 
 impl CachedKind for ClusterEntry {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
-        &mut inner.places
+        &mut inner.clusters
     }
     /// A cluster reports every few seconds; that alone is not a change.
     fn touch(inner: &mut Inner, change: &Change<Self>) {

@@ -54,7 +54,7 @@ pub struct Cache {
 struct Inner {
     federated_hpas: Table<FederatedHpaEntry>,
     bindings: Table<Binding>,
-    places: Table<ClusterEntry>,
+    clusters: Table<ClusterEntry>,
     member_hpas: Table<MemberHpa>,
     marks: Marks,
     fleet: Option<Arc<Fleet>>,
@@ -69,17 +69,17 @@ struct Inner {
 
 impl Inner {
     fn fleet(&mut self) -> Arc<Fleet> {
-        let places = &self.places;
+        let clusters = &self.clusters;
         let fleet = self.fleet.get_or_insert_with(|| {
-            let (members, versions) = places.all().map(|place| (place.member.clone(), place.version)).unzip();
+            let (members, versions) = clusters.all().map(|cluster| (cluster.member.clone(), cluster.version)).unzip();
             Arc::new(Fleet::new(members, versions))
         });
         Arc::clone(fleet)
     }
 
-    fn places(&mut self) -> Arc<[Arc<ClusterEntry>]> {
-        let places = &self.places;
-        Arc::clone(self.reported.get_or_insert_with(|| places.all().cloned().collect()))
+    fn clusters(&mut self) -> Arc<[Arc<ClusterEntry>]> {
+        let clusters = &self.clusters;
+        Arc::clone(self.reported.get_or_insert_with(|| clusters.all().cloned().collect()))
     }
 
     /// All FederatedHPAs, and deleted ones that left objects behind.
@@ -97,7 +97,7 @@ impl Inner {
         let member_hpas = self.member_hpas.about(&key).cloned().collect();
         let rivals = self.federated_hpas.about(&entry.target).filter(|other| other.key() != key).cloned().collect();
         let taken_over_binding = self.bindings.about(&entry.taken_over_target()).next().cloned();
-        let (fleet, places) = (self.fleet(), self.places());
+        let (fleet, clusters) = (self.fleet(), self.clusters());
         Some(View {
             federated_hpa: entry,
             rivals,
@@ -105,7 +105,7 @@ impl Inner {
             taken_over_binding,
             member_hpas,
             fleet,
-            places,
+            clusters,
             scalers: Vec::new(),
         })
     }
@@ -123,8 +123,10 @@ impl Inner {
 
     /// Once everything is listed, all are reconciled: earlier decisions were based on a part.
     fn complete(&mut self) {
-        let listed =
-            self.federated_hpas.listed() && self.bindings.listed() && self.places.listed() && self.member_hpas.listed();
+        let listed = self.federated_hpas.listed()
+            && self.bindings.listed()
+            && self.clusters.listed()
+            && self.member_hpas.listed();
         if listed && !self.complete {
             self.complete = true;
             self.changed.extend(self.owners());
@@ -155,8 +157,8 @@ impl Cache {
 
     /// A cluster as it last reported.
     #[must_use]
-    pub fn place(&self, name: &str) -> Option<Arc<ClusterEntry>> {
-        self.inner.lock().places.get(&Key::new("", name)).cloned()
+    pub fn cluster(&self, name: &str) -> Option<Arc<ClusterEntry>> {
+        self.inner.lock().clusters.get(&Key::new("", name)).cloned()
     }
 
     /// All FederatedHPAs, and deleted ones that left objects behind.
@@ -204,7 +206,7 @@ impl Cache {
         let key = entry.key();
         let gone = inner.federated_hpas.get(&key).is_none();
         let member_hpas = inner.member_hpas.about(&key).filter(|_| gone).cloned().collect();
-        let (fleet, places) = (inner.fleet(), inner.places());
+        let (fleet, clusters) = (inner.fleet(), inner.clusters());
         View {
             federated_hpa: Arc::new(entry),
             rivals: Vec::new(),
@@ -212,7 +214,7 @@ impl Cache {
             taken_over_binding: binding,
             member_hpas,
             fleet,
-            places,
+            clusters,
             scalers: Vec::new(),
         }
     }

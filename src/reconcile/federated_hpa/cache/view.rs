@@ -45,7 +45,7 @@ pub struct View {
     /// The member clusters.
     pub fleet: Arc<Fleet>,
     /// The member clusters as they last reported, by name. They report every few seconds, which changes no `fleet`.
-    pub(super) places: Arc<[Arc<ClusterEntry>]>,
+    pub(super) clusters: Arc<[Arc<ClusterEntry>]>,
     /// Autoscalers of its workload in karmada-apiserver that are not fhpa's.
     pub scalers: Vec<KnownScaler>,
 }
@@ -59,9 +59,9 @@ impl View {
 
     /// The cluster of that name as it last reported.
     #[must_use]
-    pub fn place(&self, name: &str) -> Option<&ClusterEntry> {
-        self.places
-            .get(self.places.binary_search_by(|place| (*place.member.name).cmp(name)).ok()?)
-            .map(|place| &**place)
+    pub fn cluster(&self, name: &str) -> Option<&ClusterEntry> {
+        self.clusters
+            .get(self.clusters.binary_search_by(|cluster| (*cluster.member.name).cmp(name)).ok()?)
+            .map(|cluster| &**cluster)
     }
 }

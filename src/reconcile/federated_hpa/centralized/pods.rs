@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_secs(15);
 /// How long a watch that failed before has to last after its list.
 const MOMENT: Duration = Duration::from_secs(2);
 /// Characters of an error that are shown.
-const SHOWN: usize = 200;
+const ERROR_LENGTH: usize = 200;
 
 /// Cluster and namespace.
 type Place = (Box<str>, Box<str>);
@@ -283,7 +283,7 @@ async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
                 }
                 Some(Err(error)) => {
                     let error = error.to_string();
-                    let why = excerpt(&error, SHOWN);
+                    let why = excerpt(&error, ERROR_LENGTH);
                     // Otherwise a watch that fails after each list would list without a pause.
                     if current.take().is_some_and(|since| since.elapsed() > GRACE) {
                         failures = 0;

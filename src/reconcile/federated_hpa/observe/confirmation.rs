@@ -78,7 +78,7 @@ pub fn unread<'a>(live: &LiveState, view: &'a View) -> Option<(Vec<&'a str>, Str
 /// Whether the write reached a member that can be queried, as far as known, and its state is not known.
 fn is_open(view: &View, member_hpa: &MemberHpa) -> bool {
     let outdated = member_hpa.reading.as_ref().is_some_and(|reading| reading.beside != member_hpa.reported());
-    let asked = || view.place(member_hpa.cluster()).is_some_and(|place| can_be_asked(&place.object));
+    let asked = || view.cluster(member_hpa.cluster()).is_some_and(|cluster| can_be_asked(&cluster.object));
     member_hpa.applied
         && !member_hpa.deleting
         && (!member_hpa.hpa.confirmed || outdated)

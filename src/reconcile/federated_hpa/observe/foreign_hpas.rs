@@ -74,7 +74,7 @@ pub fn refresh_all<'a>(live: &LiveState, view: &View, clusters: impl Iterator<It
 }
 
 fn refresh_in(live: &LiveState, view: &View, cluster: &str, fresh: std::time::Duration) -> bool {
-    let reachable = live.cache.place(cluster).is_some_and(|place| can_be_asked(&place.object));
+    let reachable = live.cache.cluster(cluster).is_some_and(|known| can_be_asked(&known.object));
     if reachable {
         live.members.refresh(cluster, &query(view), fresh);
     }

@@ -46,8 +46,8 @@ impl Default for LiveState {
 impl LiveState {
     /// The free capacity of a cluster; `most` where there is no limit.
     #[must_use]
-    pub fn room(&self, place: &ClusterEntry, requirements: &Requirements, most: Replicas) -> Room {
-        self.capacity.room(&place.member.name, place.summary.as_ref(), requirements, most)
+    pub fn room(&self, cluster: &ClusterEntry, requirements: &Requirements, most: Replicas) -> Room {
+        self.capacity.room(&cluster.member.name, cluster.summary.as_ref(), requirements, most)
     }
 
     /// Unschedulable replicas of `workload` in `cluster`: the smallest reported value; `None` until one is reported.

@@ -107,7 +107,7 @@ impl<'a> Observed<'a> {
         let target = |name: &str| request.clusters.iter().find(|cluster| cluster.name == name)?.target;
         let stays =
             request.basis == Some(plan.basis) && plan.shares.iter().all(|share| target(share.cluster) == share.kept());
-        if stays || !request.policy.goes_by_room() {
+        if stays || !request.policy.depends_on_capacity() {
             return Vec::new();
         }
         let serving = |cluster: &&Cluster<'a>| cluster.chosen && cluster.state == ClusterState::Serving;
@@ -167,14 +167,14 @@ pub fn observe<'a>(
     let workload = workload(binding);
     let look = |candidate: &CandidateCluster<'a>| {
         let name = candidate.name;
-        let place = view.place(name);
-        let room = place.map(|place| live.room(place, &observed.requirements, most)).unwrap_or_default();
+        let entry = view.cluster(name);
+        let room = entry.map(|entry| live.room(entry, &observed.requirements, most)).unwrap_or_default();
         if candidate.chosen {
-            observed.note_unknown(view, name, room, policy.goes_by_room());
+            observed.note_unknown(view, name, room, policy.depends_on_capacity());
         }
         let own_zero =
             view.member_hpa(name).is_some_and(|member_hpa| scales_to_zero(member_hpa)) && has_outer_metric(spec);
-        let reach = Reach { scale: place.is_none_or(|place| can_be_asked(&place.object)), own_zero };
+        let reach = Reach { scale: entry.is_none_or(|entry| can_be_asked(&entry.object)), own_zero };
         let mut known = Observation { reach, room, ..observation(view, &by_name, name, now) };
         if known.unready() > 0 {
             observed.unready.push(name);
@@ -208,7 +208,7 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
 
 /// What the objects of the control plane say of a cluster.
 fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestamp) -> Observation {
-    let place = view.fleet.get(name);
+    let cluster = view.fleet.get(name);
     let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
     let written = |member_hpa: &MemberHpa| WrittenHpa {
         hpa: member_hpa.hpa,
@@ -220,14 +220,14 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
         },
     };
     Observation {
-        answers: place.is_some_and(|(member, _)| member.answers()),
+        answers: cluster.is_some_and(|(member, _)| member.answers()),
         replicated: known.reported.get(name).map(|status| Replicated {
             replicas: replicas(status.replicas),
             ready: replicas(status.ready_replicas),
             updated: replicas(status.updated_replicas.unwrap_or(status.replicas)),
         }),
         written: view.member_hpa(name).map(|member_hpa| written(member_hpa)),
-        version: place.map(|(_, version)| version).unwrap_or_default(),
+        version: cluster.map(|(_, version)| version).unwrap_or_default(),
         share: share(view, name),
         entry: known.entries.get(name).copied(),
         evicting: known.leaving.contains(name),

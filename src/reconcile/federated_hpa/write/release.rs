@@ -270,7 +270,7 @@ impl Release<'_> {
     async fn ask(self, cluster: &str, path: &str, name: &str) -> Option<Replicas> {
         let writer = &self.applier.writer;
         if is_silent(self.view, cluster)
-            || !writer.cache.place(cluster).is_some_and(|place| can_be_asked(&place.object))
+            || !writer.cache.cluster(cluster).is_some_and(|known| can_be_asked(&known.object))
         {
             return None;
         }

@@ -3,13 +3,16 @@
 use serde_json::{Value, json};
 
 use super::{
-    ApiServer, Plugin,
-    admission::{AdmissionRequest, Kind, Operation, Refused, Resource},
-    handlers::{Call, shape::shape},
-    object::{self, meta, put_at, text_at},
-    request::FieldValidation,
-    status::StatusError,
-    store::{Key, Query},
+    super::{
+        ApiServer, Plugin,
+        admission::{AdmissionRequest, Kind, Operation, Refused, Resource},
+        object::{self, meta, put_at, text_at},
+        request::FieldValidation,
+        status::StatusError,
+        store::{Key, Query},
+    },
+    Call,
+    shape::shape,
 };
 
 /// Buckets of the two kinds of webhook configurations.

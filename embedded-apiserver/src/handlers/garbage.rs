@@ -6,12 +6,14 @@ use std::{collections::VecDeque, sync::Arc};
 use serde_json::{Value, json};
 
 use super::{
-    ApiServer,
+    super::{
+        ApiServer,
+        object::{self, Object, at, put_at, set_finalizer, set_meta, text_at},
+        resources::Resource,
+        status::{StatusDetails, StatusError},
+        store::{Expected, Key, Query},
+    },
     gate::is_configuration,
-    object::{self, Object, at, put_at, set_finalizer, set_meta, text_at},
-    resources::Resource,
-    status::{StatusDetails, StatusError},
-    store::{Expected, Key, Query},
 };
 
 const FOREGROUND: &str = "foregroundDeletion";

@@ -4,17 +4,17 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    answer::Reply,
-    handlers::{
-        Call,
-        update::{Change, read_patch, write_object},
+    super::{
+        kinds::conversion::from_storage,
+        object::{self, Object, at, meta, meta_str, put_at},
+        reply::Reply,
+        resources::ScalePaths,
+        selectors::selector_text,
+        status::{Cause, StatusDetails, StatusError},
+        strategic,
     },
-    kinds::conversion::from_storage,
-    object::{self, Object, at, meta, meta_str, put_at},
-    resources::ScalePaths,
-    selectors::selector_text,
-    status::{Cause, StatusDetails, StatusError},
-    strategic,
+    Call,
+    update::{Change, read_patch, write_object},
 };
 
 /// The `Scale` of an object.

@@ -1,7 +1,10 @@
 //! `fhpa install`: applies the objects that fhpa needs in karmada-apiserver, or prints them.
 
+mod render;
+mod tally;
+
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,9 +15,11 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::Value;
 
+use self::render::render;
+use self::tally::Tally;
 use super::terminal::Color;
 use crate::admission::registration::{Location, base_url};
-use crate::install::apply::{Mode, Outcome, apply};
+use crate::install::apply::{Mode, apply};
 use crate::install::kinds::{self, ScaledType};
 use crate::install::manifests::{self, Manifest, Part, RbacSubject, Settings};
 use crate::install::modes;
@@ -325,89 +330,8 @@ fn notes(settings: &Settings) -> Vec<&'static str> {
     notes
 }
 
-/// Number of objects by result.
-#[derive(Debug, Default)]
-struct Tally {
-    created: usize,
-    changed: usize,
-    unchanged: usize,
-    left: usize,
-    unserved: usize,
-    failed: usize,
-    /// An object that the webhook needs failed.
-    broken: bool,
-}
-
-impl Tally {
-    fn count(&mut self, manifest: &Manifest, outcome: Outcome) -> String {
-        let (counter, message) = match outcome {
-            Outcome::Created => (&mut self.created, "created".to_owned()),
-            Outcome::Changed(_) if matches!(manifest.part, Part::SetAside(_)) => {
-                (&mut self.changed, "changed: Karmada's own webhooks for these kinds are disabled".to_owned())
-            }
-            Outcome::Changed(places) => (&mut self.changed, format!("changed: {}", places.join(", "))),
-            Outcome::Unchanged => (&mut self.unchanged, "unchanged".to_owned()),
-            Outcome::Absent => {
-                (&mut self.unchanged, "unchanged: Karmada has no webhook for these kinds there".to_owned())
-            }
-            Outcome::Unserved => {
-                self.unserved += 1;
-                return "not served: the webhook preserves the fields, if it is registered".to_owned();
-            }
-            Outcome::Taken(why) => (&mut self.left, format!("left to another customization: {why}")),
-            Outcome::Left(places) => (
-                &mut self.left,
-                format!("left as Karmada has it, and wrong for fhpa (--manage-karmada=false): {}", places.join(", ")),
-            ),
-        };
-        *counter += 1;
-        message
-    }
-
-    fn summary(&self, dry_run: bool) -> String {
-        let Self { created, changed, unchanged, left, unserved, failed, broken: _ } = self;
-        let would = if dry_run { " (nothing was stored)" } else { "" };
-        let more = [(left, "left as they are"), (unserved, "not served"), (failed, "failed")];
-        let more = more.iter().filter(|(count, _)| **count > 0).map(|(count, what)| format!(", {count} {what}"));
-        let more = more.collect::<Vec<_>>().concat();
-        format!("{created} created, {changed} changed, {unchanged} unchanged{more}{would}")
-    }
-}
-
 /// Kind and name.
 pub(super) fn name(manifest: &Manifest) -> String {
     let text = |pointer| manifest.object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     format!("{} {}", text("/kind"), text("/metadata/name"))
-}
-
-/// Prints manifests, or writes them to files.
-fn render(settings: &Settings, output: &Path, member_rbac: bool) -> Result<ExitCode, String> {
-    let manifests = if member_rbac {
-        manifests::member_roles(settings)
-    } else {
-        let mut all = manifests::all(settings).map_err(|error| error.to_string())?;
-        // The webhooks to disable depend on those that Karmada has; the leader disables them. Whether the API server
-        // supports policies is not known here; the webhook does the same.
-        all.retain(|manifest| !matches!(manifest.part, Part::SetAside(_) | Part::Policy));
-        all
-    };
-    let standard = output == Path::new("-");
-    if !standard {
-        std::fs::create_dir_all(output).map_err(|error| format!("{}: {error}", output.display()))?;
-    }
-    let mut out = std::io::stdout().lock();
-    for manifest in &manifests {
-        let yaml = serde_saphyr::to_string(&manifest.object).map_err(|error| error.to_string())?;
-        if standard {
-            // A reader that exits early has seen enough.
-            let _ = out.write_all(format!("---\n{yaml}").as_bytes());
-        } else {
-            let path = output.join(format!("{}.yaml", name(manifest).to_lowercase().replace(' ', "-")));
-            std::fs::write(&path, yaml).map_err(|error| format!("{}: {error}", path.display()))?;
-        }
-    }
-    for note in notes(settings) {
-        anstream::eprintln!("{note}");
-    }
-    Ok(ExitCode::SUCCESS)
 }
