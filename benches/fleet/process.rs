@@ -23,8 +23,8 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(if std::env::var_os("FHPA_BENCH_LOG").is_some() { Stdio::inherit() } else { Stdio::null() })
-            // As musl in the image: blocks of this size go back to the system when they are freed. By default glibc keeps them
-            // once it has seen some.
+            // As with musl in the image, blocks of this size go back to the system when they are freed. glibc keeps
+            // them by default, once it has seen some.
             .env("MALLOC_MMAP_THRESHOLD_", "131072")
             .kill_on_drop(true)
             .spawn()

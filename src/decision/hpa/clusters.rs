@@ -171,10 +171,9 @@ impl Observed {
         partial: Option<&'a str>,
         now: Timestamp,
     ) -> Workload<'a> {
-        let alive = |pod: &&Pod| !pod.deleted && !matches!(pod.phase, Phase::Failed | Phase::Succeeded);
         Workload {
             spec_replicas: current,
-            status_replicas: i32::try_from(self.pods.iter().filter(alive).count()).unwrap_or(i32::MAX),
+            status_replicas: i32::try_from(self.pods.iter().filter(|pod| pod.is_alive()).count()).unwrap_or(i32::MAX),
             calibration: self.calibration,
             partial,
             pods: &self.pods,
@@ -221,8 +220,7 @@ fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
             }
         }
     }
-    let alive = |pod: &&Pod| !pod.deleted && pod.phase != Phase::Failed && pod.phase != Phase::Succeeded;
-    let Some(like) = known.all.iter().find(alive).or(known.all.first()).cloned() else { return known };
+    let Some(like) = known.all.iter().find(|pod| pod.is_alive()).or(known.all.first()).cloned() else { return known };
     for (cluster, assigned) in unseen {
         known.all.extend((0..assigned).map(|number| Pod {
             name: format!("{number} of {cluster}").into(),

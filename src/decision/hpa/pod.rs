@@ -146,7 +146,19 @@ pub struct Pod {
 }
 
 impl Pod {
-    /// Whether it runs and is ready.
+    /// Whether it has not ended, and is not about to.
+    #[must_use]
+    pub const fn is_alive(&self) -> bool {
+        !self.deleted && !matches!(self.phase, Phase::Failed | Phase::Succeeded)
+    }
+
+    /// Whether it is ready, and not about to end.
+    #[must_use]
+    pub fn serves(&self) -> bool {
+        !self.deleted && self.is_ready()
+    }
+
+    /// Whether it runs and is ready. Kubernetes counts it so until it has ended.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let ready = self.ready.map(ReadyCondition::status);

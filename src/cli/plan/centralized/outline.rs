@@ -7,7 +7,7 @@ use super::members::title;
 use crate::api::FederatedHPA;
 use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Observed, Readings, partial};
 use crate::decision::hpa::metric::{self, Metric, Reading};
-use crate::decision::hpa::pod::{Phase, Pod};
+use crate::decision::hpa::pod::Pod;
 use crate::decision::hpa::replicas::replicas;
 use crate::decision::quantity::from_milli;
 use crate::run::forecast::centralized::Computation;
@@ -127,14 +127,13 @@ impl Outline {
 
 fn row(of: &Computation<'_>, cluster: &Cluster<'_>, assumed: bool) -> Row {
     let pods = cluster.pods.as_deref().ok();
-    let alive = |pod: &&Pod| !pod.deleted && !matches!(pod.phase, Phase::Failed | Phase::Succeeded);
-    let ready = |pod: &&Pod| alive(pod) && pod.is_ready();
+    let count = |counts: fn(&Pod) -> bool| pods.map(|pods| pods.iter().filter(|pod| counts(pod)).count());
     let metrics = of.gathered.metrics.iter().filter_map(|metric| in_cluster(of, cluster, metric, assumed));
     Row {
         name: cluster.name.to_owned(),
         assigned_replicas: cluster.assigned,
-        pods: pods.map(|pods| pods.iter().filter(alive).count()),
-        ready_pods: pods.map(|pods| pods.iter().filter(ready).count()),
+        pods: count(Pod::is_alive),
+        ready_pods: count(Pod::serves),
         metrics: metrics.collect(),
     }
 }

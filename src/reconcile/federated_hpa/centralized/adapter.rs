@@ -31,7 +31,8 @@ pub(super) fn read<'a>(source: &Source, answer: &MetricsApiResponse, of: &[Clust
             return (name, Reading::Unavailable(why.to_owned()));
         }
         let reading = in_cluster(name, pods, source, answer);
-        let silent = matches!(&reading, Ok(Reading::PerPod(samples)) if samples.is_empty()) && pods.iter().any(serves);
+        let silent =
+            matches!(&reading, Ok(Reading::PerPod(samples)) if samples.is_empty()) && pods.iter().any(Pod::serves);
         let reading = if silent { Err("the adapter has no metrics of its pods".to_owned()) } else { reading };
         (name, reading.unwrap_or_else(Reading::Unavailable))
     });
@@ -44,8 +45,4 @@ fn is_one(answer: &MetricsApiResponse, pod: &Pod) -> bool {
         MetricsApiResponse::Usage(usages) => usages.of(&pod.name).any(|usage| usage.cluster().is_empty()),
         _ => true,
     }
-}
-
-fn serves(pod: &Pod) -> bool {
-    !pod.deleted && pod.is_ready()
 }
