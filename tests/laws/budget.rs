@@ -22,7 +22,7 @@ pub struct Budget {
     given_up: BTreeSet<(Name, String)>,
     /// Greatest max of each member's HPA and each Work as they were before.
     max: BTreeMap<(Name, String), (i64, i64)>,
-    /// What the last Works of each cluster said.
+    /// What the Works of each cluster say, from the last that arrived on.
     said: BTreeMap<(Name, String), VecDeque<i64>>,
 }
 
@@ -83,6 +83,7 @@ impl Budget {
         let key = (name.clone(), cluster.to_owned());
         let stands = world.sent(name, cluster).is_some_and(|sent| !sent.deleting);
         let bent = if now > 0 { self.is_bent(&key, now) } else { stands };
+        self.arrived(&key, now);
         let known = self.max.entry(key.clone()).or_default();
         let raised = now > known.0 && !bent;
         let changed = now != known.0;
@@ -138,7 +139,15 @@ impl Budget {
         }
     }
 
-    /// Whether no Work of ours said so.
+    /// Works reach a member in their order: once one is there, those before it are not on their way.
+    fn arrived(&mut self, key: &(Name, String), max: i64) {
+        let Some(said) = self.said.get_mut(key) else { return };
+        if let Some(at) = said.iter().position(|said| *said == max) {
+            said.drain(..at);
+        }
+    }
+
+    /// Whether no Work of ours that may be on its way, or was the last to arrive, says so.
     fn is_bent(&self, key: &(Name, String), max: i64) -> bool {
         !self.said.get(key).is_some_and(|said| said.contains(&max))
     }

@@ -14,19 +14,20 @@ use super::observe::confirmation;
 use super::observe::foreign_hpas;
 use super::observe::members::TIMES;
 use super::observe::{Observed, PlacementSpec, observe, workload};
+use super::preflight;
 use super::progress::{LOOK_AGAIN, Progress, Published, bound};
 use super::status::conditions;
 use super::status::{self, Planned};
 use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
-use super::{manifest, preflight};
+use super::write::rewrite;
 use crate::controller::engine::Ended;
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
 use crate::controller::managers;
 use crate::decision::backoff::{self, ErrorClass};
-use crate::decision::plan::{Action, HpaVersion, Plan, plan};
+use crate::decision::plan::{Action, Plan, plan};
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
@@ -309,7 +310,7 @@ impl FederatedHpaWorker {
         }
         let suspended = about.view.federated_hpa.suspended();
         if !suspended {
-            wrote |= self.refresh(about, &bound).await?;
+            wrote |= self.applier.rewrite(about, &bound).await?;
         }
         if !entries && !replaces_evicted(about.binding, plan, suspended) {
             wrote |= self.applier.follow(about).await?;
@@ -327,30 +328,8 @@ impl FederatedHpaWorker {
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();
         let foreign = foreign_hpas::refresh(&self.live, view, now);
-        confirmation::refresh(&self.live, view, now).into_iter().chain(pods).chain(foreign).min()
-    }
-
-    /// Writes the HPAs that differ from the spec, with their current bounds.
-    async fn refresh(&self, about: ApplyContext<'_>, bound: &BTreeSet<&str>) -> Result<bool, WriteError> {
-        let view = about.view;
-        let contents =
-            [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.federated_hpa.object, version));
-        let [older, newer] = &contents;
-        let mut wrote = false;
-        for member_hpa in view.member_hpas.iter().filter(|member_hpa| !bound.contains(member_hpa.cluster())) {
-            let Some(bounds) = member_hpa.hpa.written else { continue };
-            let version = member_hpa.hpa.version;
-            let content = if version == HpaVersion::V1 { older } else { newer };
-            if *member_hpa.content == **content {
-                continue;
-            }
-            let outstanding = member_hpa.hpa.ceiling();
-            let held = member_hpa.hpa.held;
-            let action = Action::ApplyHpa { cluster: member_hpa.cluster(), bounds, version, outstanding, held };
-            self.applier.apply(about, &action).await?;
-            wrote = true;
-        }
-        Ok(wrote)
+        let missed = rewrite::next(view, now);
+        confirmation::refresh(&self.live, view, now).into_iter().chain(pods).chain(foreign).chain(missed).min()
     }
 
     /// Writes only the status.

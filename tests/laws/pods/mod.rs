@@ -207,6 +207,9 @@ impl Pods {
         }
         if by_hpa && after.asked < before.asked {
             past.fall(before.asked - after.asked, world.now);
+            if after.asked < before.min {
+                past.cut(before.asked - after.asked, world.now);
+            }
         }
         if there.is_none() {
             past.gone.remove(cluster);

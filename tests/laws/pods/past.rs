@@ -72,6 +72,8 @@ pub struct Past {
     pub lost: Vec<Lost>,
     /// Replicas that HPAs of members removed, and when: for a moment nobody knows.
     pub fell: Vec<(Timestamp, i64)>,
+    /// Of these, what went below the min of the member's HPA: another scaler of the user did that.
+    pub cut: Vec<(Timestamp, i64)>,
 }
 
 impl Past {
@@ -79,6 +81,23 @@ impl Past {
     pub fn fall(&mut self, replicas: i64, now: Timestamp) {
         self.fell.retain(|(at, _)| now.duration_since(*at) < REPORTED);
         self.fell.push((now, replicas));
+    }
+
+    /// Another scaler removed replicas below the min of the member's HPA.
+    pub fn cut(&mut self, replicas: i64, now: Timestamp) {
+        self.cut.retain(|(at, _)| now.duration_since(*at) < REPORTED);
+        self.cut.push((now, replicas));
+    }
+
+    /// Has what another scaler removed a moment ago, which nobody knew, account for what runs nowhere else. Returns the
+    /// rest.
+    fn excuse(&mut self, mut uncovered: i64, now: Timestamp) -> i64 {
+        for (_, cut) in self.cut.iter_mut().filter(|(at, _)| now.duration_since(*at) < REPORTED) {
+            let taken = uncovered.min(*cut);
+            *cut -= taken;
+            uncovered -= taken;
+        }
+        uncovered
     }
 
     /// The user asks for fewer replicas than run: which of them go is not said, and members remove some by themselves.
@@ -157,6 +176,7 @@ impl Past {
         let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
         let served = others.any(|(_, share)| share.ready > 0);
         let uncovered = if whole && served { 0 } else { self.cover(cluster, moved) };
+        let uncovered = self.excuse(uncovered, world.now);
         let excess = if self.excess_until.is_some_and(|until| world.now <= until) { self.excess } else { 0 };
         let beyond = uncovered.min(excess);
         self.excess -= beyond;

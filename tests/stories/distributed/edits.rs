@@ -1,6 +1,7 @@
 //! Edits of users while the controller runs: bounds, policy, candidates, metrics.
 
 use fhpa::playground::json::{label, text};
+use fhpa::reconcile::federated_hpa::names;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
@@ -53,6 +54,28 @@ async fn a_change_of_the_metrics_reaches_every_member_with_the_bounds_it_has() {
     }
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5");
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_cluster_missed_while_it_was_away_is_in_effect_soon_after_its_return() {
+    let (stage, one) = running().await;
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(60).await;
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 60}});
+    stage.patch("FederatedHPA", "web", json!({"spec": {"behavior": behavior}})).await;
+    // Karmada tries again 164 and 328 seconds after the edit.
+    stage.pass(190).await;
+    let hpa = async || stage.member("member3", "HorizontalPodAutoscaler", "web").await.unwrap();
+    let window = "/spec/behavior/scaleDown/stabilizationWindowSeconds";
+    assert_eq!(hpa().await.pointer(window), None);
+    stage.fleet.fail("member3", false).unwrap();
+    stage.pass(45).await;
+    assert_eq!(hpa().await.pointer(window), Some(&json!(60)), "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    let written = hpa().await["metadata"]["annotations"][names::WRITE_ID].clone();
+    stage.pass(300).await;
+    assert_eq!(hpa().await["metadata"]["annotations"][names::WRITE_ID], written, "once");
     one.stop().await;
 }
 

@@ -5,5 +5,6 @@ pub mod apply;
 pub mod leader_resync;
 pub mod release;
 mod releases;
+pub mod rewrite;
 pub mod takeover;
 pub mod writer;
