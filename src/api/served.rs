@@ -5,8 +5,8 @@ use serde_json::Value;
 /// Names of the definitions of both kinds: FederatedHPA, CronFederatedHPA.
 pub const DEFINITIONS: [&str; 2] = ["federatedhpas.autoscaling.karmada.io", "cronfederatedhpas.autoscaling.karmada.io"];
 
-/// Annotation of a CRD: the version of fhpa's schema. It stays when another schema is applied, so it is only
-/// informative: the fields decide.
+/// Annotation of a CustomResourceDefinition: the version of fhpa's schema. It stays when another schema is applied, so
+/// it only informs: the fields decide.
 pub const SCHEMA_VERSION: &str = "fhpa.karmada.io/schema-version";
 
 /// Marks that a node keeps unknown members.

@@ -3,9 +3,9 @@
 
 use super::excerpt::excerpt;
 
-/// Annotation of the Lease with which an operator freezes the controllers; its value is the reason.
+/// Annotation of the Lease, set by users: the controllers write nothing while it is there; its value is the reason.
 pub const FREEZE: &str = "fhpa.karmada.io/freeze";
-/// Annotation of the Lease with which its holder confirms that it is frozen; its value is the reason.
+/// Annotation of the Lease: its holder writes nothing; its value is the reason.
 pub const FROZEN: &str = "fhpa.karmada.io/frozen";
 /// Value of [`FREEZE`] that does not freeze: some tools set an annotation to this instead of removing it.
 const NOT: &str = "false";

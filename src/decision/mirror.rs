@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use super::json::same;
 
-/// Annotation: the fields of the spec that only fhpa knows, as JSON.
+/// Annotation of a FederatedHPA or CronFederatedHPA: the fields of its spec that only fhpa knows, as JSON.
 pub const SPEC: &str = "fhpa.karmada.io/spec";
-/// Annotation: `spec.mode`.
+/// Annotation of a FederatedHPA: its `spec.mode`.
 pub const MODE: &str = "fhpa.karmada.io/mode";
 
 /// Members of a FederatedHPA's spec that Karmada's definition does not know.

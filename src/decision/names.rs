@@ -7,7 +7,7 @@ use super::fnv::fnv32;
 /// that suspends a binding also sets it, so that no binding stays suspended without its FederatedHPA.
 pub const SUSPENDED_FOR: &str = "fhpa.karmada.io/suspended-for";
 
-/// Annotation of a FederatedHPA: HPAs of its workload that exist in clusters may be taken over.
+/// Annotation of a FederatedHPA, set by users: with `true`, HPAs of its workload that exist in members are taken over.
 pub const ADOPT: &str = "fhpa.karmada.io/adopt-hpa";
 
 /// Label of a workload: member clusters keep their replicas.

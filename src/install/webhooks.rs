@@ -24,7 +24,7 @@ pub fn configurations(location: &Location, guard_definitions: bool) -> Result<[V
     ])
 }
 
-/// Annotation of a configuration by which an operator sets the failure policy of all its webhooks.
+/// Annotation of a WebhookConfiguration, set by users: the failure policy of all its webhooks.
 pub const FAILURE_POLICY: &str = "fhpa.karmada.io/failure-policy";
 /// The value of [`FAILURE_POLICY`] with an effect: writes pass unreviewed while the webhook does not answer.
 pub const IGNORE: &str = "Ignore";

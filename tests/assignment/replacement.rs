@@ -72,14 +72,17 @@ fn what_replaces_a_cluster_is_held_as_long_as_karmada_evicts_it() {
     leave(&mut world, "a");
     assert_eq!(least_ready(&mut world, &mut Random(7), 400), 15);
     let held = |world: &World| world.members["b"].hpa.unwrap().min + world.members["c"].hpa.unwrap().min;
-    // Its pods run on while another cluster is not healthy.
+    // Its pods run on while another cluster is not healthy, and nothing of fhpa is there any more.
+    world.request.clusters[0].state = ClusterState::Away;
     for _ in 0..10 {
-        world.members.get_mut("a").unwrap().evicting = true;
+        let member = world.members.get_mut("a").unwrap();
+        (member.evicting, member.replicas) = (true, Some(10));
         world.pass(60);
-        world.reconcile(usize::MAX);
+        round(&mut world);
     }
     assert_eq!(held(&world), 15);
-    world.members.get_mut("a").unwrap().evicting = false;
+    let member = world.members.get_mut("a").unwrap();
+    (member.evicting, member.replicas) = (false, None);
     world.pass(301);
     round(&mut world);
     assert!(held(&world) < 15, "{}", held(&world));

@@ -98,7 +98,12 @@ impl World {
                 held,
             });
             cluster.memory = member.memory;
-            let answers = !matches!(cluster.state, ClusterState::Silent | ClusterState::Away);
+            // One that is evicted and has nothing of fhpa any more is away, and answers.
+            let answers = match cluster.state {
+                ClusterState::Silent => false,
+                ClusterState::Away => member.evicting,
+                _ => true,
+            };
             cluster.current = member.replicas;
             cluster.ready = if answers { member.ready() } else { 0 };
             cluster.pending = if answers { member.replicas.unwrap_or_default() - member.ready() } else { 0 };

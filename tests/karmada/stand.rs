@@ -116,7 +116,7 @@ impl Stand {
     }
 
     /// The HPA that a member has.
-    async fn member_hpa(&self, member: &str, name: &str) -> Option<Value> {
+    pub async fn member_hpa(&self, member: &str, name: &str) -> Option<Value> {
         let plane = &self.lab.member(member).plane;
         let api = plane.api("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Some("prod"));
         api.get_opt(name).await.ok()?.map(|hpa| hpa.data)

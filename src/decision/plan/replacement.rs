@@ -52,7 +52,9 @@ pub(super) fn replace(
         going.ask_again(&again);
         remember_others(assignees);
         // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
-        let evicting = clusters.iter().any(|cluster| cluster.evicting && cluster.state != ClusterState::Away);
+        // Those of a cluster that a taint excludes, too: only what does not answer is not known to serve.
+        let serve = |cluster: &Cluster<'_>| cluster.state != ClusterState::Away || cluster.ready > 0;
+        let evicting = clusters.iter().any(|cluster| cluster.evicting && serve(cluster));
         let moves = Moves { replacing: going.any(), replaced: going.has_replaced(), evicting };
         let cut = floors::keep(request, assignees, moves);
         going.ask_again(&cut);

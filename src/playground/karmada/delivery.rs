@@ -19,6 +19,8 @@ pub enum Reach {
     Refused,
     /// It does not answer, and Karmada does not know that yet.
     Hangs,
+    /// It is back, and Karmada does not have a copy yet of what it has now: an update is a conflict.
+    Stale,
 }
 
 /// What to do with a Work now.
@@ -71,8 +73,8 @@ impl Deliveries {
                 Delivery::Waits(Some(until))
             }
             (Turn::Now, _) => self.answered(work, reach, now),
-            (Turn::At(due), Reach::Up | Reach::Hangs) => Delivery::Waits(Some(due)),
-            (Turn::Done, Reach::Up) => Delivery::Goes,
+            (Turn::At(due), Reach::Up | Reach::Stale | Reach::Hangs) => Delivery::Waits(Some(due)),
+            (Turn::Done, Reach::Up | Reach::Stale) => Delivery::Goes,
             (Turn::At(_) | Turn::Done, _) => Delivery::Waits(None),
         }
     }
@@ -138,6 +140,18 @@ mod tests {
         assert_eq!(turn(2, Reach::Hangs, 51), Delivery::Waits(Some(at(61))));
         assert_eq!(turn(2, Reach::Unready, 55), Delivery::Fails, "its answer never comes");
         assert_eq!(turn(2, Reach::Unready, 56), Delivery::Waits(None));
+    }
+
+    #[test]
+    fn a_conflict_after_an_absence_is_waited_for_as_long_as_after_the_failures_before_it() {
+        let mut works = Deliveries::default();
+        let mut turn =
+            |generation: i64, reach: Reach, seconds: i64| works.turn(("a", generation), reach, AT_ONCE, at(seconds));
+        assert_eq!(turn(1, Reach::Unready, 0), Delivery::Waits(None));
+        assert_eq!(turn(1, Reach::Unready, 100), Delivery::Waits(None));
+        assert_eq!(turn(2, Reach::Stale, 110), Delivery::Fails);
+        assert!(matches!(turn(2, Reach::Up, 130), Delivery::Waits(Some(due)) if due > at(150)));
+        assert_eq!(turn(3, Reach::Up, 130), Delivery::Goes);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::clusters::ready;
@@ -25,11 +25,14 @@ impl Karmada {
         let mut there = BTreeSet::new();
         for cluster in self.clusters().await? {
             let Some(member) = self.members.get(name(&cluster)) else { continue };
-            let reach = reach(&cluster, member);
+            let (reach, behind) = (reach(&cluster, member), is_behind(&cluster, now));
             for work in self.objects.all(&self.kinds.work, &execution_space(name(&cluster))).await? {
                 let key = format!("{}/{}", namespace(&work), name(&work));
                 there.insert(key.clone());
                 let generation = int(&work, "/metadata/generation").unwrap_or(1);
+                let outdated = reach == Reach::Up && behind && !deleting(&work);
+                let outdated = outdated && differs(member, &work, interpreter).await?;
+                let reach = if outdated { Reach::Stale } else { reach };
                 let turn =
                     self.remember(|memory| memory.deliveries.turn((&key, generation), reach, self.lagging(), now));
                 match turn {
@@ -38,7 +41,7 @@ impl Karmada {
                     Delivery::Goes if truth(&work, "/spec/suspendDispatching") => {}
                     Delivery::Goes => pass.join(self.deliver(member, &work, interpreter, now).await?),
                     Delivery::Fails if deleting(&work) => {}
-                    Delivery::Fails => pass.join(self.miss(member, &work, interpreter, now).await?),
+                    Delivery::Fails => pass.join(self.miss(member, &work, reach, interpreter, now).await?),
                 }
             }
         }
@@ -82,12 +85,13 @@ impl Karmada {
         Ok(pass)
     }
 
-    /// A Work whose cluster does not answer while Karmada does not know that yet: it failed, unless the member already
-    /// has it.
+    /// A Work whose cluster does not answer while Karmada does not know that yet, or of whose objects Karmada has an
+    /// older copy: it failed, unless the member already has it.
     async fn miss(
         &self,
         member: &Member,
         work: &Value,
+        reach: Reach,
         interpreter: &Interpreter,
         now: Timestamp,
     ) -> Result<Pass, kube::Error> {
@@ -95,7 +99,7 @@ impl Karmada {
         let mut failure = None;
         for manifest in items(work, "/spec/workload/manifests") {
             if !matches!(prepare(member, &stamped(manifest), interpreter).await?, Prepared::Same) {
-                failure = Some("Failed to apply all manifests (0/1): connection refused");
+                failure = Some(if reach == Reach::Stale { CONFLICT } else { REFUSED });
             }
         }
         pass.writes += usize::from(self.report(work, failure, now).await?);
@@ -114,6 +118,34 @@ impl Karmada {
         json::set(&mut status, &["conditions"], json!([dispatching, applied]));
         self.objects.set_status(&self.kinds.work, work, &status).await
     }
+}
+
+const REFUSED: &str = "Failed to apply all manifests (0/1): connection refused";
+const CONFLICT: &str = "Failed to apply all manifests (0/1): Operation cannot be fulfilled: the object has been modified; \
+                        please apply your changes to the latest version and try again";
+
+/// For how long after the return of a cluster Karmada has an older copy of what it has: until its watches, which have
+/// failed meanwhile, try again.
+const BEHIND: SignedDuration = SignedDuration::from_secs(30);
+
+/// Whether the cluster is back since so short a time; one that has just joined was never away.
+fn is_behind(cluster: &Value, now: Timestamp) -> bool {
+    let time = |text: &str| text.parse::<Timestamp>().ok();
+    let since = json::condition(cluster, "/status/conditions", "Ready")
+        .and_then(|condition| time(text(condition, "/lastTransitionTime")));
+    let joined = time(text(cluster, "/metadata/creationTimestamp"));
+    let within = |from: Timestamp, to: Timestamp| to.duration_since(from) < BEHIND;
+    since.is_some_and(|since| within(since, now) && !joined.is_some_and(|joined| within(joined, since)))
+}
+
+/// Whether the member has an object of the Work, with other content.
+async fn differs(member: &Member, work: &Value, interpreter: &Interpreter) -> Result<bool, kube::Error> {
+    for manifest in items(work, "/spec/workload/manifests") {
+        if matches!(prepare(member, &stamped(manifest), interpreter).await?, Prepared::Replaced { .. }) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The current reachability of a cluster.

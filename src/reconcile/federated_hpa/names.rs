@@ -1,12 +1,10 @@
 //! Labels, annotations and finalizers of this controller, and those of Karmada that it writes. No I/O.
 
-/// Finalizer of a FederatedHPA whose workload is taken over.
+/// Finalizer of a FederatedHPA: its workload is taken over.
 pub const FINALIZER: &str = "fhpa.karmada.io/finalizer";
-/// Annotation of a FederatedHPA: HPAs of its workload that exist in clusters may be taken over.
 pub use crate::decision::names::ADOPT;
 /// Annotation of a FederatedHPA: the workload that is taken over, as `apiVersion kind name`.
 pub const WORKLOAD: &str = "fhpa.karmada.io/workload";
-/// Annotation of a ResourceBinding: name of the FederatedHPA for which Karmada's scheduler is suspended.
 pub use crate::decision::names::SUSPENDED_FOR;
 /// Label of a Work: uid of its FederatedHPA.
 pub const OWNER_UID: &str = "fhpa.karmada.io/federatedhpa-uid";

@@ -49,6 +49,7 @@ pub const ALL: &[(&str, Story)] = stories! {
     "a_cluster_whose_label_falls_is_replaced_first": leave::its_label_falls,
     "a_short_absence_moves_nothing": fail::a_short_absence_moves_nothing,
     "a_hang_moves_nothing": fail::a_hang_moves_nothing,
+    "what_a_cluster_missed_is_in_effect_soon_after_its_return": fail::what_a_cluster_missed_is_in_effect_soon_after_its_return,
     "what_a_lost_cluster_ran_is_run_by_the_others": fail::what_a_lost_cluster_ran_is_run_by_the_others,
     "a_leader_killed_during_a_failover_is_followed": fail::a_leader_killed_during_a_failover_is_followed,
     "karmadas_own_failover_waits_for_the_replacement": fail::karmadas_own_failover_waits_for_the_replacement,

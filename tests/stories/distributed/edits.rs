@@ -70,7 +70,7 @@ async fn what_a_cluster_missed_while_it_was_away_is_in_effect_soon_after_its_ret
     let window = "/spec/behavior/scaleDown/stabilizationWindowSeconds";
     assert_eq!(hpa().await.pointer(window), None);
     stage.fleet.fail("member3", false).unwrap();
-    stage.pass(45).await;
+    stage.pass(90).await;
     assert_eq!(hpa().await.pointer(window), Some(&json!(60)), "{:?}", stage.messages().await);
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     let written = hpa().await["metadata"]["annotations"][names::WRITE_ID].clone();

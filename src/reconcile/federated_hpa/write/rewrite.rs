@@ -14,7 +14,9 @@ use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 use crate::reconcile::federated_hpa::{manifest, write_id};
 
 /// After the return of a cluster, Karmada may still apply what it missed by itself.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+const FIRST: SignedDuration = SignedDuration::from_secs(10);
+/// When the last write is made, after the return.
+const LAST: SignedDuration = SignedDuration::from_mins(10);
 /// The time of a condition is in whole seconds.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
@@ -62,15 +64,19 @@ fn missed(view: &View, member_hpa: &MemberHpa) -> Option<Timestamp> {
     due(cluster, write_id::time(&member_hpa.token)?)
 }
 
-/// When to write an HPA again that was written at `written` and is not confirmed; `None` where the cluster did not miss
-/// it.
+/// When to write an HPA again that was written at `written` and is not confirmed: ten seconds after the cluster is back,
+/// and then after as long again each time, for ten minutes. `None` where the cluster did not miss it.
 ///
 /// Karmada tries a Work again after 5 ms, then after twice as long each time, up to 1,000 s, and does not begin anew when
-/// the cluster is back: what it missed would come as late again as it was away. A changed Work is applied at once.
+/// the cluster is back: what it missed would come as late again as it was away. A changed Work is applied at once; but
+/// for up to a minute Karmada may still have an older copy of what the member has, and each attempt is a conflict.
 fn due(cluster: &Member<'_>, written: Timestamp) -> Option<Timestamp> {
     let back = cluster.since.filter(|_| cluster.answers())?;
-    let missed = written < back.checked_add(SECOND).ok()?;
-    back.checked_add(PATIENCE).ok().filter(|_| missed)
+    let after = written.duration_since(back);
+    if after < SECOND {
+        return back.checked_add(FIRST).ok();
+    }
+    written.checked_add(after.max(FIRST)).ok().filter(|_| after < LAST)
 }
 
 #[cfg(test)]
@@ -83,12 +89,17 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_written_before_a_cluster_was_back_is_written_again() {
-        let cluster = |readiness| Member { readiness, since: Some(at(100)), ..Member::default() };
+    fn what_a_cluster_missed_is_written_after_its_return_and_then_ever_later_until_it_is_given_up() {
+        let cluster = |readiness| Member { readiness, since: Some(at(1_000)), ..Member::default() };
         let there = cluster(Readiness::Ready);
-        let dues = [50, 100, 101, 110].map(|written| due(&there, at(written)));
-        assert_eq!(dues, [Some(at(110)), Some(at(110)), None, None]);
-        assert_eq!(due(&cluster(Readiness::NotReady(at(100))), at(50)), None);
-        assert_eq!(due(&Member { since: None, ..there }, at(50)), None);
+        assert_eq!(due(&there, at(500)), Some(at(1_010)));
+        let mut writes = vec![1_000];
+        while let Some(next) = due(&there, at(*writes.last().unwrap())) {
+            writes.push(next.as_second());
+        }
+        assert_eq!(writes, [1_000, 1_010, 1_020, 1_040, 1_080, 1_160, 1_320, 1_640]);
+        assert_eq!(due(&there, at(1_003)), Some(at(1_013)), "it may be missed while the cluster returns");
+        assert_eq!(due(&cluster(Readiness::NotReady(at(1_000))), at(500)), None);
+        assert_eq!(due(&Member { since: None, ..there }, at(500)), None);
     }
 }

@@ -21,7 +21,7 @@ use crate::decision::excerpt::{ERROR, excerpt};
 const TYPE: &str = "kubernetes.io/tls";
 /// Label of Secrets that fhpa created.
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "fhpa");
-/// Annotation: ids of the CAs that are registered in karmada-apiserver.
+/// Annotation of the certificate's Secret: ids of the CAs that are registered in karmada-apiserver.
 const REGISTERED: &str = "fhpa.karmada.io/registered-cas";
 
 /// Name of a Secret, as `NAMESPACE/NAME`.
