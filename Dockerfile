@@ -4,7 +4,7 @@ FROM rust:1.95-alpine AS build
 # hadolint ignore=DL3018
 RUN apk add --no-cache musl-dev
 WORKDIR /src
-COPY Cargo.toml Cargo.lock ./
+COPY Cargo.toml Cargo.lock build.rs ./
 COPY embedded-apiserver embedded-apiserver
 COPY src src
 COPY crds crds

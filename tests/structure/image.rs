@@ -26,3 +26,11 @@ fn what_the_code_includes_is_copied_into_the_build_of_the_image() {
     }
     assert!(included > 10, "{included}");
 }
+
+#[test]
+fn the_script_that_says_how_to_link_is_copied_into_the_build_of_the_image() {
+    let dockerfile = fs::read_to_string(root().join("Dockerfile")).unwrap();
+    // Without it Cargo builds, too: a larger binary.
+    assert!(dockerfile.lines().any(|line| line.starts_with("COPY ") && line.contains(" build.rs ")), "{dockerfile}");
+    assert!(root().join("build.rs").exists());
+}
