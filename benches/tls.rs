@@ -1,8 +1,9 @@
-//! Reviews per second over TLS on the loopback, beside a server of the same libraries that reads the body and gives one
-//! constant answer. Both run in this process, one after the other in each cell, with the clients on threads of their
-//! own.
+//! Reviews per second over TLS on the loopback and the processor time of each, beside a server of the same libraries that
+//! reads the body and gives one constant answer. Both run in this process, one after the other in each cell, with the
+//! clients on threads of their own.
 //!
 //! `FHPA_BENCH_SECONDS` (default 2) is the time of one measurement; each is taken three times and the median shown.
+//! Processor time is that of the servers' threads, as Linux counts it, and 0 on other systems.
 #![allow(
     missing_docs,
     clippy::pedantic,
@@ -98,14 +99,15 @@ impl Sender {
     }
 }
 
-/// Requests per second with so many in flight. HTTP/1.1: a connection each; HTTP/2: one connection for all.
+/// Requests per second with so many in flight, and microseconds of the servers' processor time for each. HTTP/1.1: a
+/// connection each; HTTP/2: one connection for all.
 async fn measure(
     address: SocketAddr,
     connector: &TlsConnector,
     in_flight: usize,
     path: &'static str,
     body: &Bytes,
-) -> f64 {
+) -> (f64, f64) {
     let stop = Arc::new(AtomicBool::new(false));
     let first = Sender::connect(address, connector).await;
     let mut workers = tokio::task::JoinSet::new();
@@ -125,11 +127,26 @@ async fn measure(
             count
         });
     }
-    let started = clock::monotonic();
+    let (started, used) = (clock::monotonic(), processor_time());
     tokio::time::sleep(seconds()).await;
     stop.store(true, Ordering::Relaxed);
-    let count: u64 = workers.join_all().await.into_iter().sum();
-    count as f64 / started.elapsed().as_secs_f64()
+    let count = workers.join_all().await.into_iter().sum::<u64>() as f64;
+    (count / started.elapsed().as_secs_f64(), (processor_time() - used) / count)
+}
+
+/// Name of the servers' threads.
+const SERVERS: &str = "servers";
+
+/// Microseconds that the servers' threads have run.
+fn processor_time() -> f64 {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let of_thread = |task: std::fs::DirEntry| {
+        let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+        let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let nanoseconds: f64 = times.split_whitespace().next()?.parse().ok()?;
+        (name.trim() == SERVERS).then_some(nanoseconds / 1000.0)
+    };
+    tasks.filter_map(of_thread).sum()
 }
 
 fn seconds() -> Duration {
@@ -137,18 +154,23 @@ fn seconds() -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-fn median(mut values: [f64; 3]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[1]
+/// The medians of what was measured.
+fn median(values: [(f64, f64); 3]) -> (f64, f64) {
+    let middle = |mut values: [f64; 3]| {
+        values.sort_by(f64::total_cmp);
+        values[1]
+    };
+    (middle(values.map(|(rate, _)| rate)), middle(values.map(|(_, time)| time)))
 }
 
-fn runtime(threads: usize) -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap()
+fn runtime(threads: usize, name: &str) -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(threads).thread_name(name).enable_all().build().unwrap()
 }
 
 fn main() {
-    let servers = runtime(2);
-    let clients = runtime(1);
+    let servers = runtime(2, SERVERS);
+    let clients = runtime(1, "clients");
     let (address, floor, ca) = servers.block_on(async {
         let mut options = Options::loopback();
         options.webhook().reviews = 1024;
@@ -161,22 +183,26 @@ fn main() {
         tokio::spawn(constant(listener, TlsAcceptor::from(config)));
         (address, floor, ca)
     });
-    println!("{:<28} {:<8} {:>9} {:>12} {:>12} {:>7}", "", "protocol", "in flight", "constant/s", "fhpa/s", "ratio");
+    println!(
+        "{:<28} {:<8} {:>9} {:>12} {:>12} {:>7} {:>12} {:>12} {:>7}",
+        "", "protocol", "in flight", "constant/s", "fhpa/s", "ratio", "constant us", "fhpa us", "ratio"
+    );
     for case in corpus::cases() {
         let (path, body) = (case.endpoint.path(), Bytes::from(case.body));
         for (protocol, alpn) in [("HTTP/1.1", b"http/1.1".as_slice()), ("HTTP/2", b"h2")] {
             let connector = connector(&ca, alpn);
             for in_flight in [1, 8, 64] {
-                let (mut constants, mut ours) = ([0.0; 3], [0.0; 3]);
+                let (mut constants, mut ours) = ([(0.0, 0.0); 3], [(0.0, 0.0); 3]);
                 for round in 0..3 {
                     constants[round] = clients.block_on(measure(floor, &connector, in_flight, path, &body));
                     ours[round] = clients.block_on(measure(address, &connector, in_flight, path, &body));
                 }
-                let (constant, ours) = (median(constants), median(ours));
+                let ((constant, floor_us), (ours, our_us)) = (median(constants), median(ours));
                 println!(
-                    "{:<28} {protocol:<8} {in_flight:>9} {constant:>12.0} {ours:>12.0} {:>7.2}",
+                    "{:<28} {protocol:<8} {in_flight:>9} {constant:>12.0} {ours:>12.0} {:>7.2} {floor_us:>12.1} {our_us:>12.1} {:>7.2}",
                     case.name,
-                    ours / constant
+                    ours / constant,
+                    our_us / floor_us
                 );
             }
         }

@@ -16,7 +16,7 @@ pub struct Case {
 /// One of each size.
 #[must_use]
 pub fn cases() -> Vec<Case> {
-    use Endpoint::{MutateFederatedHPA, ValidateCronFederatedHPA, ValidateFederatedHPA};
+    use Endpoint::{MutateCronFederatedHPA, MutateFederatedHPA, ValidateCronFederatedHPA, ValidateFederatedHPA};
     let case = |name, endpoint: Endpoint, object: &Value| Case { name, endpoint, body: review(endpoint, object) };
     vec![
         case("FederatedHPA, validate", ValidateFederatedHPA, &federated_hpa()),
@@ -24,6 +24,7 @@ pub fn cases() -> Vec<Case> {
         case("CronFederatedHPA, 1 rule", ValidateCronFederatedHPA, &cron_federated_hpa(1)),
         case("CronFederatedHPA, 5 rules", ValidateCronFederatedHPA, &cron_federated_hpa(5)),
         case("CronFederatedHPA, 50 rules", ValidateCronFederatedHPA, &cron_federated_hpa(50)),
+        case("CronFederatedHPA, mutate", MutateCronFederatedHPA, &cron_federated_hpa(5)),
     ]
 }
 

@@ -34,8 +34,11 @@ pub(super) fn additions(new: &CopiedFields<'_>, old: Option<&CopiedFields<'_>>, 
         Some(old) if hidden && new.notes.copied() == Copied::Nothing => {
             Wanted { spec: old.notes.spec.map(str::to_owned), mode: old.notes.mode.map(str::to_owned) }
         }
-        _ if hidden || new.notes.says(&new.own) => return Vec::new(),
-        _ => new.notes.wanted(&new.own),
+        _ if hidden => return Vec::new(),
+        _ => match new.notes.outdated_by(&new.own) {
+            Some(wanted) => wanted,
+            None => return Vec::new(),
+        },
     };
     let known = [(mirror::SPEC, new.notes.spec, wanted.spec), (mirror::MODE, new.notes.mode, wanted.mode)];
     let changed = known.into_iter().filter(|(_, have, want)| want.is_some() && *have != want.as_deref());

@@ -1,17 +1,22 @@
-//! Bytes -> Request: the admission.k8s.io/v1 AdmissionReview, borrowed from the request body. One pass; no I/O.
+//! Bytes -> Request: the admission.k8s.io/v1 AdmissionReview, borrowed from the request body. No I/O.
 //!
-//! Members that are not needed (`userInfo`, `requestKind`, ...) are skipped without being stored. A second, slower pass
-//! runs only for a rejected body, to find the path of the error and the uid.
+//! One pass, which decodes the object too. Where it fails, a pass that skips the objects takes its place: then an object
+//! of a wrong type does not prevent the review, and its error is found by decoding it alone. A third, slower pass runs
+//! only for a rejected body, to find the path of the error and the uid.
+
+mod members;
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde::de::DeserializeSeed as _;
+use serde_json::Deserializer;
 
+use super::endpoint::Endpoint;
+use super::object::Object;
 use super::uid::UidScan;
 use crate::decision::excerpt::excerpt;
+use members::{InPlace, Review, ReviewMembers};
 
 /// Operation of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +49,7 @@ impl Operation {
         }
     }
 
-    fn named(name: &str) -> Self {
+    pub(super) fn named(name: &str) -> Self {
         Self::ALL.into_iter().find(|operation| operation.as_str() == name).unwrap_or(Self::Unknown)
     }
 }
@@ -65,9 +70,9 @@ pub struct Request<'a> {
     /// Whether nothing will be stored.
     pub dry_run: bool,
     /// The new object; absent on DELETE.
-    pub object: Option<&'a RawValue>,
+    pub object: Option<Object<'a>>,
     /// The stored object; absent on CREATE.
-    pub old_object: Option<&'a RawValue>,
+    pub old_object: Option<Object<'a>>,
 }
 
 /// Why a body is not a valid review.
@@ -96,14 +101,15 @@ const API_VERSION: &str = "admission.k8s.io/v1";
 /// The only supported kind.
 const KIND: &str = "AdmissionReview";
 
-/// Reads a review.
+/// Reads a review that was sent to `endpoint`.
 ///
 /// # Errors
 /// The body is not JSON, not an AdmissionReview of version v1, or lacks the request, its uid or its operation.
-pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
+pub fn decode(endpoint: Endpoint, body: &[u8]) -> Result<Request<'_>, Malformed> {
     // Text that is known to be UTF-8 as a whole is not checked string by string.
     let text = std::str::from_utf8(body).map_err(|_| diagnose(body))?;
-    let review: Review<'_> = serde_json::from_str(text).map_err(|_| diagnose(body))?;
+    let skipping = |_| read(text, None);
+    let review = read(text, InPlace::of(endpoint, text)).or_else(skipping).map_err(|_| diagnose(body))?;
     let refuse = |path: &str, message: String| Malformed { uid: UidScan::of(body), path: path.to_owned(), message };
     if review.api_version.0 != API_VERSION {
         let given = excerpt(&review.api_version.0, VALUE_LENGTH);
@@ -123,6 +129,13 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
     Ok(request.into_request())
 }
 
+fn read<'a>(text: &'a str, in_place: Option<InPlace<'a>>) -> serde_json::Result<Review<'a>> {
+    let mut json = Deserializer::from_str(text);
+    let review = ReviewMembers(in_place).deserialize(&mut json)?;
+    json.end()?;
+    Ok(review)
+}
+
 /// Characters of an invalid value that a message repeats.
 const VALUE_LENGTH: usize = 64;
 /// Characters of a decoder's message, which may repeat the input.
@@ -134,7 +147,7 @@ fn diagnose(body: &[u8]) -> Malformed {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Malformed { uid, path: String::new(), message: "the body is empty".to_owned() };
     }
-    let mut json = serde_json::Deserializer::from_slice(body);
+    let mut json = Deserializer::from_slice(body);
     if let Err(error) = serde_path_to_error::deserialize::<_, Review<'_>>(&mut json) {
         let path = error.path().to_string();
         let path = if path == "." || path == "?" { String::new() } else { path };
@@ -145,138 +158,18 @@ fn diagnose(body: &[u8]) -> Malformed {
     Malformed { uid, path: String::new(), message }
 }
 
-/// The whole body.
-#[derive(Default)]
-struct Review<'a> {
-    api_version: Text<'a>,
-    kind: Text<'a>,
-    request: Option<RawRequest<'a>>,
-}
-
-/// The members of `request` that are needed.
-#[derive(Default)]
-struct RawRequest<'a> {
-    uid: Text<'a>,
-    operation: Text<'a>,
-    namespace: Text<'a>,
-    name: Text<'a>,
-    sub_resource: Text<'a>,
-    dry_run: Option<bool>,
-    object: Option<&'a RawValue>,
-    old_object: Option<&'a RawValue>,
-}
-
-impl<'a> RawRequest<'a> {
-    fn into_request(self) -> Request<'a> {
-        Request {
-            uid: self.uid.0,
-            operation: Operation::named(&self.operation.0),
-            namespace: self.namespace.0,
-            name: self.name.0,
-            sub_resource: self.sub_resource.0,
-            dry_run: self.dry_run.unwrap_or_default(),
-            object: self.object,
-            old_object: self.old_object,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Review<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Review<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an AdmissionReview")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Review<'de>, A::Error> {
-                let mut review = Review::default();
-                while let Some(Text(key)) = map.next_key()? {
-                    match &*key {
-                        "apiVersion" => review.api_version = map.next_value()?,
-                        "kind" => review.kind = map.next_value()?,
-                        // It is not defined which of two would be stored.
-                        "request" if review.request.is_some() => {
-                            return Err(A::Error::custom("duplicate field `request`"));
-                        }
-                        "request" => review.request = map.next_value()?,
-                        _ => skip(&mut map)?,
-                    }
-                }
-                Ok(review)
-            }
-        }
-        deserializer.deserialize_map(Members)
-    }
-}
-
-impl<'de> Deserialize<'de> for RawRequest<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = RawRequest<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an AdmissionRequest")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawRequest<'de>, A::Error> {
-                let mut request = RawRequest::default();
-                while let Some(Text(key)) = map.next_key()? {
-                    match &*key {
-                        "uid" => request.uid = map.next_value()?,
-                        "operation" => request.operation = map.next_value()?,
-                        "namespace" => request.namespace = map.next_value()?,
-                        "name" => request.name = map.next_value()?,
-                        "subResource" => request.sub_resource = map.next_value()?,
-                        "dryRun" => request.dry_run = map.next_value()?,
-                        "object" => request.object = map.next_value()?,
-                        "oldObject" => request.old_object = map.next_value()?,
-                        _ => skip(&mut map)?,
-                    }
-                }
-                Ok(request)
-            }
-        }
-        deserializer.deserialize_map(Members)
-    }
-}
-
-fn skip<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
-    map.next_value::<IgnoredAny>().map(|IgnoredAny| ())
-}
-
-/// A text that is borrowed unless it has escapes; null is the empty text.
-#[derive(Default)]
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Borrowing;
-        impl<'de> Visitor<'de> for Borrowing {
-            type Value = Text<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(v)))
-            }
-            fn visit_str<E>(self, v: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(v.to_owned())))
-            }
-            fn visit_unit<E>(self) -> Result<Text<'de>, E> {
-                Ok(Text::default())
-            }
-        }
-        deserializer.deserialize_any(Borrowing)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
 
-    use super::{Operation, decode};
+    use super::{Malformed, Operation, Request};
+    use crate::admission::endpoint::Endpoint;
 
     const HEAD: &str = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":"#;
+
+    fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
+        super::decode(Endpoint::ValidateFederatedHPA, body)
+    }
 
     fn body(request: &str) -> Vec<u8> {
         format!("{HEAD}{request}}}").into_bytes()
@@ -292,7 +185,7 @@ mod tests {
         assert!(matches!(request.uid, Cow::Borrowed("u-1")));
         assert_eq!(request.operation, Operation::Update);
         assert_eq!((&*request.namespace, &*request.name, request.dry_run), ("prod", "web", true));
-        assert_eq!(request.object.unwrap().get(), r#"{"a":1}"#);
+        assert_eq!(request.object.unwrap().text(), r#"{"a":1}"#);
         assert!(request.old_object.is_none());
     }
 

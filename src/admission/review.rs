@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use serde_json::value::{RawValue, to_raw_value};
-
 use super::copy::{self, CopiedFields};
 use super::endpoint::Endpoint;
 use super::envelope::{Operation, Request};
+use super::object::{NULL, Object};
 use super::verdict::{self, Denial, PatchOperation, Verdict};
 use super::wrong_types;
 use crate::convert::{self, DecodeError, did_you_mean, own};
@@ -17,10 +15,10 @@ use crate::decision::defaults::{self, Addition, Mode};
 use crate::decision::finding::{Findings, Warning};
 use crate::decision::mirror::Own;
 use crate::decision::related_objects::RelatedObjects;
-use crate::decision::subject::federated_hpa::FederatedHPASpec;
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA, Metadata};
 use crate::decision::validation::ratchet::validate_update;
 use crate::decision::validation::{Settings, Subject, ValidationContext};
+use jiff::Timestamp;
 
 /// Bytes of the largest object that the mutating endpoint judges too: a larger one would cost too much.
 const EARLY: usize = 64 << 10;
@@ -56,14 +54,14 @@ impl Reviewer {
             return Verdict::allowed();
         }
         let verdict = self.decide(endpoint, request, now);
-        let text = text(request.object);
+        let text = given(request).text();
         if !matches!(verdict.denial, Some(Denial::Undecodable { .. })) || text.len() > EARLY {
             return verdict;
         }
         let Ok(object) = serde_json::from_str(text) else { return verdict };
         wrong_types::with_the_rest(verdict, object, |object| {
-            let object = to_raw_value(object).ok()?;
-            self.judged(endpoint, request, Some(&object), now).denial
+            let object = object.to_string();
+            self.judged(endpoint, request, Some(Object::new(&object)), now).denial
         })
     }
 
@@ -71,63 +69,73 @@ impl Reviewer {
     fn decide(&self, endpoint: Endpoint, request: &Request<'_>, now: Timestamp) -> Verdict {
         match endpoint {
             Endpoint::MutateFederatedHPA => self.mutate_federated_hpa(request, now),
-            Endpoint::MutateCronFederatedHPA => {
-                let Ok(cron) = convert::cron_federated_hpa(text(request.object)) else {
-                    return self.decide(Endpoint::ValidateCronFederatedHPA, request, now);
-                };
-                let completed = self.complete_cron_federated_hpa(request, &cron);
-                self.denied_at_once(Endpoint::ValidateCronFederatedHPA, request, &cron, completed, now)
-            }
+            Endpoint::MutateCronFederatedHPA => self.mutate_cron_federated_hpa(request, now),
             Endpoint::MutateResourceBinding => self.suspend_scheduling(request),
             Endpoint::MutateDefinition => keep_fields(request),
             Endpoint::ValidateFederatedHPA => self.validate_federated_hpa(request, now),
             Endpoint::ValidateCronFederatedHPA => {
-                validate(endpoint.kind(), request, &self.context(now), convert::cron_federated_hpa, |_, _| {})
+                validate(endpoint.kind(), request, &self.context(now), Object::cron_federated_hpa, |_, _| {})
             }
         }
     }
 
-    /// A quantity that cannot be parsed is rejected here, as in Karmada - with all other errors.
-    fn mutate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
-        let Ok(hpa) = convert::federated_hpa(text(request.object)) else {
-            return self.validate_federated_hpa(request, now);
-        };
-        let completed = self.complete_federated_hpa(request, &hpa);
-        if hpa.spec.as_ref().is_none_or(FederatedHPASpec::quantities_are_sound) {
-            return self.denied_at_once(Endpoint::ValidateFederatedHPA, request, &hpa, completed, now);
+    fn mutate_cron_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
+        let validating = Endpoint::ValidateCronFederatedHPA;
+        let Ok(cron) = given(request).cron_federated_hpa() else { return self.decide(validating, request, now) };
+        let completed = self.complete_cron_federated_hpa(request, &cron);
+        if !self.is_denied_as_it_is(validating, request, &*cron, now) {
+            return completed;
         }
-        // A default may be what is missing.
-        let small = text(request.object).len() <= EARLY;
-        let judged = small.then(|| self.judged_completed(Endpoint::ValidateFederatedHPA, request, &completed, now));
-        judged.flatten().unwrap_or_else(|| self.validate_federated_hpa(request, now))
+        denial(self.judged_completed(validating, request, &completed, now)).unwrap_or(completed)
     }
 
-    /// Denies what the validating endpoint would deny. The API server checks an object by its schema after the mutating
-    /// and before the validating webhooks: an object with errors of both kinds would show those of the schema first,
-    /// and the others at the next attempt (docs/design.md#admission).
-    ///
-    /// Most objects, given decoded as `new`, have no violation: they are not decoded again for it.
-    fn denied_at_once(
+    /// A quantity that cannot be parsed is rejected here, as in Karmada - with all other errors.
+    fn mutate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
+        let validating = Endpoint::ValidateFederatedHPA;
+        let Ok(hpa) = given(request).federated_hpa() else { return self.decide(validating, request, now) };
+        let completed = self.complete_federated_hpa(request, &hpa);
+        let judge = || self.judged_completed_federated_hpa(request, &hpa, &completed, now);
+        if hpa.spec.as_ref().is_some_and(|spec| !spec.quantities_are_sound()) {
+            let judged = is_small(request).then(judge).flatten();
+            return judged.unwrap_or_else(|| self.decide(validating, request, now));
+        }
+        if !self.is_denied_as_it_is(validating, request, &*hpa, now) {
+            return completed;
+        }
+        denial(judge()).unwrap_or(completed)
+    }
+
+    /// Whether the validating endpoint would deny the object, given decoded as `new`, without its defaults. Then it is
+    /// judged with them, as a default may be what is missing, and denied here already: the API server checks an object
+    /// by its schema after the mutating and before the validating webhooks, so an object with errors of both kinds would
+    /// show those of the schema first, and the others at the next attempt (docs/design.md#admission).
+    fn is_denied_as_it_is(
         &self,
         validating: Endpoint,
         request: &Request<'_>,
         new: &impl Subject,
-        completed: Verdict,
         now: Timestamp,
-    ) -> Verdict {
-        let small = text(request.object).len() <= EARLY;
-        let early = self.settings.deny_early && small && completed.denial.is_none();
+    ) -> bool {
+        let early = self.settings.deny_early && is_small(request);
         if !early || new.violations(&self.context(now)).is_empty() {
-            return completed;
+            return false;
         }
         // Only what was stored before may let a violation through.
-        let updates = stored(request).is_some();
-        if updates && self.judged(validating, request, request.object, now).denial.is_none() {
-            return completed;
-        }
-        // A default may be what is missing.
-        let denied = self.judged_completed(validating, request, &completed, now);
-        denied.filter(|denied| denied.denial.is_some()).unwrap_or(completed)
+        stored(request).is_none() || self.judged(validating, request, request.object.clone(), now).denial.is_some()
+    }
+
+    /// The verdict of the validating endpoint on `hpa` as `completed` leaves it.
+    fn judged_completed_federated_hpa(
+        &self,
+        request: &Request<'_>,
+        hpa: &FederatedHPA<'_>,
+        completed: &Verdict,
+        now: Timestamp,
+    ) -> Option<Verdict> {
+        let additions = verdict::overlay(&completed.patch)?.to_string();
+        let hpa = convert::decode::overlaid(hpa, &additions)?;
+        let kind = Endpoint::ValidateFederatedHPA.kind();
+        Some(validate_decoded(kind, request, &hpa, &self.context(now), Object::federated_hpa, |_, _| {}))
     }
 
     /// The verdict of the validating endpoint on the object as `completed` leaves it; `None` where it cannot be read.
@@ -139,14 +147,15 @@ impl Reviewer {
         now: Timestamp,
     ) -> Option<Verdict> {
         if completed.patch.is_empty() {
-            return Some(self.judged(validating, request, request.object, now));
+            return Some(self.judged(validating, request, request.object.clone(), now));
         }
-        let object = verdict::patched(serde_json::from_str(text(request.object)).ok()?, &completed.patch).ok()?;
-        Some(self.judged(validating, request, Some(&to_raw_value(&object).ok()?), now))
+        let object = serde_json::from_str(given(request).text()).ok()?;
+        let object = verdict::patched(object, &completed.patch).ok()?.to_string();
+        Some(self.judged(validating, request, Some(Object::new(&object)), now))
     }
 
     /// The verdict of an endpoint on `object` in place of that of the request, without a preview.
-    fn judged(&self, endpoint: Endpoint, request: &Request<'_>, object: Option<&RawValue>, now: Timestamp) -> Verdict {
+    fn judged(&self, endpoint: Endpoint, request: &Request<'_>, object: Option<Object<'_>>, now: Timestamp) -> Verdict {
         let request = Request {
             uid: Cow::Borrowed(&*request.uid),
             operation: request.operation,
@@ -155,15 +164,15 @@ impl Reviewer {
             sub_resource: Cow::Borrowed(&*request.sub_resource),
             dry_run: false,
             object,
-            old_object: request.old_object,
+            old_object: request.old_object.clone(),
         };
         self.decide(endpoint, &request, now)
     }
 
     fn complete_federated_hpa(&self, request: &Request<'_>, hpa: &FederatedHPA<'_>) -> Verdict {
-        let stored = stored(request).and_then(|object| Some((object, convert::federated_hpa(object).ok()?)));
+        let stored = stored(request).and_then(|object| Some((object.text(), object.federated_hpa().ok()?)));
         let old = stored.as_ref().map(|(text, hpa)| seen(&hpa.metadata, own::federated_hpa_subject(hpa, text)));
-        let mut new = seen(&hpa.metadata, own::federated_hpa_subject(hpa, text(request.object)));
+        let mut new = seen(&hpa.metadata, own::federated_hpa_subject(hpa, given(request).text()));
         let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
         // An update without a mode keeps the mode.
         let known = old.as_ref().and_then(|old| Mode::parse(old.own.get("mode")?.as_str()?));
@@ -186,7 +195,7 @@ impl Reviewer {
 
     fn complete_cron_federated_hpa(&self, request: &Request<'_>, cron: &CronFederatedHPA<'_>) -> Verdict {
         let new = seen(&cron.metadata, own::cron_subject(cron));
-        let stored = stored(request).and_then(|object| convert::cron_federated_hpa(object).ok());
+        let stored = stored(request).and_then(|object| object.cron_federated_hpa().ok());
         let old = stored.as_ref().map(|cron| seen(&cron.metadata, own::cron_subject(cron)));
         let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
         let mut additions = defaults::cron_federated_hpa(cron);
@@ -196,17 +205,17 @@ impl Reviewer {
 
     fn validate_federated_hpa(&self, request: &Request<'_>, now: Timestamp) -> Verdict {
         let kind = Endpoint::ValidateFederatedHPA.kind();
-        validate(kind, request, &self.context(now), convert::federated_hpa, |_, findings| {
+        validate(kind, request, &self.context(now), Object::federated_hpa, |_, findings| {
             if let Some(preview) = self.preview.as_ref().filter(|_| request.dry_run && findings.violations.is_empty()) {
-                findings.warnings.extend(preview.preview(text(request.object), now));
+                findings.warnings.extend(preview.preview(given(request).text(), now));
             }
         })
     }
 
     /// Suspends Karmada's scheduler. This review never blocks: a binding that cannot be decoded is not changed.
     fn suspend_scheduling(&self, request: &Request<'_>) -> Verdict {
-        let created = request.object.filter(|_| request.operation == Operation::Create);
-        let binding = created.and_then(|object| convert::resource_binding(object.get()).ok());
+        let created = request.object.as_ref().filter(|_| request.operation == Operation::Create);
+        let binding = created.and_then(|object| object.resource_binding().ok());
         patched(binding.map(|binding| defaults::resource_binding(&binding, &*self.related_objects)).unwrap_or_default())
     }
 
@@ -222,7 +231,8 @@ impl Reviewer {
 
 /// Preserves the fhpa fields in a CRD that another client applies. This review never blocks.
 fn keep_fields(request: &Request<'_>) -> Verdict {
-    patched(stored(request).map(|old| convert::definition::kept(old, text(request.object))).unwrap_or_default())
+    let kept = |old: &Object<'_>| convert::definition::kept(old.text(), given(request).text());
+    patched(stored(request).map(kept).unwrap_or_default())
 }
 
 /// Fields and copy of an object; `None` for an object without metadata.
@@ -235,18 +245,23 @@ fn copied(
     if *metadata == Metadata::default() { Vec::new() } else { copy::additions(new, old, hidden) }
 }
 
-/// The text of the stored object of an update.
-fn stored<'a>(request: &Request<'a>) -> Option<&'a str> {
-    request.old_object.filter(|_| request.operation == Operation::Update).map(RawValue::get)
+/// The stored object of an update.
+fn stored<'r, 'a>(request: &'r Request<'a>) -> Option<&'r Object<'a>> {
+    request.old_object.as_ref().filter(|_| request.operation == Operation::Update)
 }
 
 fn seen<'a>(metadata: &'a Metadata<'_>, own: Own) -> CopiedFields<'a> {
     CopiedFields { own, notes: own::subject_notes(metadata), annotated: !metadata.annotations.is_empty() }
 }
 
-/// The text of an object; empty text and null are not objects.
-fn text(object: Option<&RawValue>) -> &str {
-    object.map_or("null", RawValue::get)
+/// The new object; null where there is none.
+fn given<'r, 'a>(request: &'r Request<'a>) -> &'r Object<'a> {
+    request.object.as_ref().unwrap_or(&NULL)
+}
+
+/// Whether the new object is small enough to be judged by the mutating endpoint.
+fn is_small(request: &Request<'_>) -> bool {
+    given(request).text().len() <= EARLY
 }
 
 /// Admitted with `additions`.
@@ -256,28 +271,41 @@ fn patched(additions: impl IntoIterator<Item = Addition>) -> Verdict {
 }
 
 /// Validates the new object, on UPDATE by its changes to the stored one.
-fn validate<'a, S: Subject>(
+fn validate<'r, 'a, S: Subject + Clone + 'r>(
     kind: &str,
-    request: &Request<'a>,
+    request: &'r Request<'a>,
     around: &ValidationContext<'_>,
-    decode: impl Fn(&'a str) -> Result<S, DecodeError>,
+    decode: impl Fn(&'r Object<'a>) -> Result<Cow<'r, S>, DecodeError>,
     finish: impl FnOnce(&S, &mut Findings),
 ) -> Verdict {
-    let stored = || match request.operation {
-        Operation::Update => request.old_object.map(|object| decode(object.get())),
-        _ => None,
-    };
-    let new = match decode(text(request.object)) {
-        Ok(new) => new,
-        Err(error) if stored() == Some(Err(error.clone())) => return spared(error),
-        Err(error) => return undecodable(error),
-    };
-    let mut findings = validate_update(&new, || stored()?.ok(), around);
-    finish(&new, &mut findings);
+    match decode(given(request)) {
+        Ok(new) => validate_decoded(kind, request, &*new, around, decode, finish),
+        Err(error) if stored(request).map(decode) == Some(Err(error.clone())) => spared(error),
+        Err(error) => undecodable(error),
+    }
+}
+
+/// As [`validate`], with the new object decoded as `new`.
+fn validate_decoded<'r, 'a, S: Subject + Clone + 'r>(
+    kind: &str,
+    request: &'r Request<'a>,
+    new: &S,
+    around: &ValidationContext<'_>,
+    decode: impl Fn(&'r Object<'a>) -> Result<Cow<'r, S>, DecodeError>,
+    finish: impl FnOnce(&S, &mut Findings),
+) -> Verdict {
+    let stored = || stored(request).and_then(|object| decode(object).ok()).map(Cow::into_owned);
+    let mut findings = validate_update(new, stored, around);
+    finish(new, &mut findings);
     let Findings { mut violations, warnings } = findings;
-    did_you_mean::explain(kind, text(request.object), &mut violations);
+    did_you_mean::explain(kind, given(request).text(), &mut violations);
     let denial = (!violations.is_empty()).then_some(Denial::Invalid(violations));
     Verdict { denial, warnings, ..Verdict::default() }
+}
+
+/// The verdict, if it denies.
+fn denial(verdict: Option<Verdict>) -> Option<Verdict> {
+    verdict.filter(|verdict| verdict.denial.is_some())
 }
 
 fn undecodable(error: DecodeError) -> Verdict {

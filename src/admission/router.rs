@@ -220,7 +220,7 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     fn review(&self, body: &Bytes) -> Response {
-        let request = match envelope::decode(body) {
+        let request = match envelope::decode(self.endpoint, body) {
             Ok(request) => request,
             Err(malformed) => return self.malformed(malformed),
         };

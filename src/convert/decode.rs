@@ -5,10 +5,11 @@
 use std::fmt::{self, Write};
 
 use serde::Deserialize;
+use serde::de::{DeserializeSeed as _, Error as _};
 use serde_json::Deserializer;
 use serde_path_to_error::Segment;
 
-use super::reader::{Read, Whole};
+use super::reader::{Over, Read, Whole};
 use crate::decision::api_version::{GROUP, VERSION};
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding};
 
@@ -27,9 +28,20 @@ pub struct DecodeError {
 /// # Errors
 /// When the text is not JSON, a value has the wrong type, or the object is of another kind.
 pub fn federated_hpa(json: &str) -> Result<FederatedHPA<'_>, DecodeError> {
-    let object: FederatedHPA<'_> = whole(json)?;
-    check_kind("FederatedHPA", &object.api_version, &object.kind)?;
+    let object = whole(json)?;
+    check_federated_hpa(&object)?;
     Ok(object)
+}
+
+fn check_federated_hpa(object: &FederatedHPA<'_>) -> Result<(), DecodeError> {
+    check_kind("FederatedHPA", &object.api_version, &object.kind)
+}
+
+/// Decodes a FederatedHPA that stands within a larger text; `None` for null.
+pub(crate) fn federated_hpa_within<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<FederatedHPA<'de>>, D::Error> {
+    within(deserializer, check_federated_hpa)
 }
 
 /// Decodes a CronFederatedHPA.
@@ -37,9 +49,20 @@ pub fn federated_hpa(json: &str) -> Result<FederatedHPA<'_>, DecodeError> {
 /// # Errors
 /// When the text is not JSON, a value has the wrong type, or the object is of another kind.
 pub fn cron_federated_hpa(json: &str) -> Result<CronFederatedHPA<'_>, DecodeError> {
-    let object: CronFederatedHPA<'_> = whole(json)?;
-    check_kind("CronFederatedHPA", &object.api_version, &object.kind)?;
+    let object = whole(json)?;
+    check_cron_federated_hpa(&object)?;
     Ok(object)
+}
+
+fn check_cron_federated_hpa(object: &CronFederatedHPA<'_>) -> Result<(), DecodeError> {
+    check_kind("CronFederatedHPA", &object.api_version, &object.kind)
+}
+
+/// Decodes a CronFederatedHPA that stands within a larger text; `None` for null.
+pub(crate) fn cron_federated_hpa_within<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<CronFederatedHPA<'de>>, D::Error> {
+    within(deserializer, check_cron_federated_hpa)
 }
 
 /// Decodes a ResourceBinding.
@@ -48,6 +71,32 @@ pub fn cron_federated_hpa(json: &str) -> Result<CronFederatedHPA<'_>, DecodeErro
 /// When the text is not JSON or a value has the wrong type.
 pub fn resource_binding(json: &str) -> Result<ResourceBinding<'_>, DecodeError> {
     whole(json)
+}
+
+/// Decodes a ResourceBinding that stands within a larger text; `None` for null.
+pub(crate) fn resource_binding_within<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ResourceBinding<'de>>, D::Error> {
+    within(deserializer, |_| Ok(()))
+}
+
+/// `object` with the members of `overlay`, JSON of a part of such an object, over its own; `None` where they cannot be
+/// read.
+pub(crate) fn overlaid<'a>(object: &FederatedHPA<'a>, overlay: &'a str) -> Option<FederatedHPA<'a>> {
+    let mut object = object.clone();
+    Over(&mut object).deserialize(&mut Deserializer::from_str(overlay)).ok()?;
+    Some(object)
+}
+
+/// Reads one value of a larger text as `T`. Its errors say less than those of [`whole`].
+fn within<'de, T: Read<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+    check: impl Fn(&T) -> Result<(), DecodeError>,
+) -> Result<Option<T>, D::Error> {
+    let mut object: Option<T> = None;
+    object.read(deserializer)?;
+    object.as_ref().map_or(Ok(()), check).map_err(D::Error::custom)?;
+    Ok(object)
 }
 
 /// Reads the whole text as `T`.

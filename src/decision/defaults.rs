@@ -111,21 +111,22 @@ fn default_metrics() -> Value {
 /// Completes both directions, as Kubernetes does for an HPA: up without delay by 4 pods or 100% in 15 s, down by 100%
 /// in 15 s after a window that the member cluster chooses.
 fn complete_behavior(behavior: &Behavior<'_>, additions: &mut Vec<Addition>) {
-    let percent = json!({"type": "Percent", "value": 100, "periodSeconds": 15});
-    let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
-    complete_rules("/spec/behavior/scaleUp", behavior.scale_up.as_ref(), Some(0), &json!([pods, percent]), additions);
-    complete_rules("/spec/behavior/scaleDown", behavior.scale_down.as_ref(), None, &json!([percent]), additions);
+    let percent = || json!({"type": "Percent", "value": 100, "periodSeconds": 15});
+    let pods = || json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+    let (up, down) = (|| json!([pods(), percent()]), || json!([percent()]));
+    complete_rules("/spec/behavior/scaleUp", behavior.scale_up.as_ref(), Some(0), up, additions);
+    complete_rules("/spec/behavior/scaleDown", behavior.scale_down.as_ref(), None, down, additions);
 }
 
 fn complete_rules(
     pointer: &str,
     rules: Option<&ScalingRules<'_>>,
     window: Option<i32>,
-    policies: &Value,
+    policies: impl FnOnce() -> Value,
     additions: &mut Vec<Addition>,
 ) {
     let Some(rules) = rules else {
-        let mut whole = json!({"selectPolicy": "Max", "policies": policies});
+        let mut whole = json!({"selectPolicy": "Max", "policies": policies()});
         if let (Some(window), Some(members)) = (window, whole.as_object_mut()) {
             members.insert("stabilizationWindowSeconds".to_owned(), window.into());
         }
@@ -139,7 +140,7 @@ fn complete_rules(
         additions.push(Addition::new(format!("{pointer}/selectPolicy"), "Max"));
     }
     if rules.policies.is_none() {
-        additions.push(Addition::new(format!("{pointer}/policies"), policies.clone()));
+        additions.push(Addition::new(format!("{pointer}/policies"), policies()));
     }
 }
 

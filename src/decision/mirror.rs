@@ -103,9 +103,9 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Whether the copy is equal to `own`.
+    /// The copy that `own` wants; `None` where the copy is equal to it.
     #[must_use]
-    pub fn says(&self, own: &Own) -> bool {
+    pub fn outdated_by(&self, own: &Own) -> Option<Wanted> {
         let wanted = self.wanted(own);
         let same_spec = match (self.spec, &wanted.spec) {
             (Some(have), Some(want)) => {
@@ -116,7 +116,8 @@ impl<'a> Notes<'a> {
             (_, None) => true,
             (None, Some(_)) => false,
         };
-        same_spec && (wanted.mode.is_none() || self.mode == wanted.mode.as_deref())
+        let same_mode = wanted.mode.is_none() || self.mode == wanted.mode.as_deref();
+        if same_spec && same_mode { None } else { Some(wanted) }
     }
 
     /// The copy of `own`, as far as it fits; `None` where nothing fits. Where a copy exists and there is nothing left
@@ -130,8 +131,8 @@ impl<'a> Notes<'a> {
         let names = SPEC.len().saturating_add(MODE.len());
         let used = self.others.saturating_add(names).saturating_add(mode.as_ref().map_or(0, String::len));
         let fits = |text: &String| text.len() <= ROOM.saturating_sub(used).min(LONGEST);
-        let forms = [|own: &Own| Value::from(own.clone()), |own: &Own| Value::from(omitted(own))];
-        match forms.into_iter().map(|form| form(own).to_string()).find(fits) {
+        let text = |own: &Own| serde_json::to_string(own).ok().filter(fits);
+        match text(own).or_else(|| text(&omitted(own))) {
             Some(spec) => Wanted { spec: Some(spec), mode },
             None => Wanted::default(),
         }
@@ -187,7 +188,7 @@ pub fn judge(own: &Own, notes: &Notes<'_>) -> MirrorState {
             Copied::Omitted => MirrorState::Unknown,
         };
     }
-    if notes.says(own) { MirrorState::Whole } else { MirrorState::Uncopied(notes.wanted(own)) }
+    notes.outdated_by(own).map_or(MirrorState::Whole, MirrorState::Uncopied)
 }
 
 #[cfg(test)]
@@ -265,6 +266,6 @@ mod tests {
         );
         let text =
             r#"{"clusterHPAPreference":[{"clusterName":"a","maxResourceUsage":1,"none":null}],"mode":"Distributed"}"#;
-        assert!(Notes { spec: Some(text), mode: Some("Distributed"), others: 0 }.says(&spec));
+        assert_eq!(Notes { spec: Some(text), mode: Some("Distributed"), others: 0 }.outdated_by(&spec), None);
     }
 }

@@ -7,6 +7,7 @@ use embedded_apiserver::admission::{AdmissionRequest, Operation as Done};
 use embedded_apiserver::{ApiServer, Plugin};
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::{Operation, Request};
+use fhpa::admission::object::Object;
 use fhpa::admission::review::Reviewer;
 use fhpa::admission::verdict::PatchOperation;
 use fhpa::decision::defaults::Mode;
@@ -18,7 +19,6 @@ use fhpa::runtime::watch::{Index, Readers, Watches};
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::Timestamp;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
 /// Starts it; it lasts as long as what is returned.
@@ -49,7 +49,7 @@ fn suspend(reviewer: &Reviewer, object: &mut Value) {
         name: Cow::Borrowed("web"),
         sub_resource: Cow::Borrowed(""),
         dry_run: false,
-        object: Some(serde_json::from_str::<&RawValue>(&text).unwrap()),
+        object: Some(Object::new(&text)),
         old_object: None,
     };
     let verdict = reviewer.review(Endpoint::MutateResourceBinding, &request, Timestamp::UNIX_EPOCH);

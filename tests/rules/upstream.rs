@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::{Operation, Request};
+use fhpa::admission::object::Object;
 use fhpa::admission::verdict::Verdict;
 use fhpa::decision::cron::{Schedule, zone_name};
 use fhpa::decision::kinds;
@@ -56,10 +57,10 @@ impl Line {
 
     /// Our verdict; nothing where the text is no JSON, which the server answers for before the rules see it.
     fn verdict(&self, endpoint: Endpoint) -> Option<Verdict> {
-        let object = serde_json::from_str::<&RawValue>(&self.text).ok()?;
+        let object = Object::new(serde_json::from_str::<&RawValue>(&self.text).ok()?.get());
         let (operation, object, old_object) = match self.vector["operation"].as_str().unwrap() {
             "CREATE" => (Operation::Create, Some(object), None),
-            "UPDATE" => (Operation::Update, Some(object), Some(object)),
+            "UPDATE" => (Operation::Update, Some(object.clone()), Some(object)),
             "DELETE" => (Operation::Delete, None, Some(object)),
             _ => (Operation::Unknown, Some(object), None),
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::{Operation, Request};
+use fhpa::admission::object::Object;
 use fhpa::admission::review::Reviewer;
 use fhpa::admission::verdict::{Denial, Verdict};
 use fhpa::decision::cron::zones::Zones;
@@ -80,10 +81,14 @@ pub fn review(
         name: Cow::Borrowed("web"),
         sub_resource: Cow::Borrowed(""),
         dry_run: false,
-        object: Some(serde_json::from_str::<&RawValue>(object).expect("JSON")),
-        old_object: old.map(|old| serde_json::from_str::<&RawValue>(old).expect("JSON")),
+        object: Some(json(object)),
+        old_object: old.map(json),
     };
     reviewer.review(endpoint, &request, now())
+}
+
+fn json(text: &str) -> Object<'_> {
+    Object::new(serde_json::from_str::<&RawValue>(text).expect("JSON").get())
 }
 
 /// The verdict on a new object, nothing else around.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::body::Body;
+use fhpa::admission::endpoint::Endpoint;
 use http::Request;
 use proptest::prelude::{any, prop, proptest};
 use serde::Deserialize;
@@ -145,7 +146,7 @@ proptest! {
     fn random_bytes_never_panic_and_keep_a_uid_that_came_first(tail in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut body = br#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u-1","#.to_vec();
         body.extend(tail);
-        let uid = match fhpa::admission::envelope::decode(&body) {
+        let uid = match fhpa::admission::envelope::decode(Endpoint::ValidateFederatedHPA, &body) {
             Ok(request) => Some(request.uid.into_owned()),
             Err(malformed) => malformed.uid,
         };

@@ -1,7 +1,7 @@
 //! The property of the fuzz target on recorded requests and objects with seeded damage, and their memory use.
 
 #[path = "../../fuzz/properties/review_decoder.rs"]
-mod review_decoder;
+pub mod review_decoder;
 
 use serde_json::Value;
 

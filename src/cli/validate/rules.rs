@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use serde_json::value::to_raw_value;
 
 use super::super::manifest::Node;
 use super::subject::Kind;
 use crate::admission::endpoint::Endpoint;
 use crate::admission::envelope::{Operation, Request};
+use crate::admission::object::Object;
 use crate::admission::review::Reviewer;
 use crate::admission::verdict::{Denial, PatchOperation, Verdict, patched};
 use crate::api;
@@ -58,19 +58,19 @@ impl Rules {
             Kind::CronFederatedHPA => (Endpoint::MutateCronFederatedHPA, Endpoint::ValidateCronFederatedHPA),
         };
         let mut findings = Findings::default();
-        let defaulted = self.verdict(mutate, namespace, name, &object)?;
+        let defaulted = self.verdict(mutate, namespace, name, &object);
         let denied = defaulted.denial.is_some();
         let patch = defaulted.patch.clone();
         collect(defaulted, &mut findings)?;
         if !denied {
             let object = patched(object, &patch).map_err(|error| undecodable(&*error))?;
-            collect(self.verdict(validate, namespace, name, &object)?, &mut findings)?;
+            collect(self.verdict(validate, namespace, name, &object), &mut findings)?;
         }
         Ok(findings)
     }
 
-    fn verdict(&self, endpoint: Endpoint, namespace: &str, name: &str, object: &Value) -> Result<Verdict, Undecodable> {
-        let object = to_raw_value(object).map_err(|error| undecodable(&error))?;
+    fn verdict(&self, endpoint: Endpoint, namespace: &str, name: &str, object: &Value) -> Verdict {
+        let object = object.to_string();
         let request = Request {
             uid: Cow::Borrowed("fhpa-validate"),
             operation: Operation::Create,
@@ -78,10 +78,10 @@ impl Rules {
             name: Cow::Borrowed(name),
             sub_resource: Cow::Borrowed(""),
             dry_run: false,
-            object: Some(&object),
+            object: Some(Object::new(&object)),
             old_object: None,
         };
-        Ok(self.reviewer.review(endpoint, &request, self.now))
+        self.reviewer.review(endpoint, &request, self.now)
     }
 }
 

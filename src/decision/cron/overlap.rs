@@ -1,5 +1,7 @@
 //! The first instant at which two schedules run together. Pure; the work is bounded.
 
+use std::cell::OnceCell;
+
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
@@ -24,6 +26,13 @@ const CHANGES: usize = 5;
 pub struct Outlook<'a> {
     zone: &'a TimeZone,
     from: Timestamp,
+    /// Asked for only where rules of another zone are compared.
+    periods: OnceCell<Periods>,
+}
+
+/// The offsets of a clock.
+#[derive(Clone, Debug)]
+struct Periods {
     offset: Offset,
     changes: Vec<(Timestamp, Offset)>,
 }
@@ -31,12 +40,19 @@ pub struct Outlook<'a> {
 impl<'a> Outlook<'a> {
     /// The clock of `zone` later than `from`.
     pub fn new(zone: &'a TimeZone, from: Timestamp) -> Self {
-        let changes = zone.following(from).take(CHANGES).map(|change| (change.timestamp(), change.offset()));
-        Self { zone, from, offset: zone.to_offset(from), changes: changes.collect() }
+        Self { zone, from, periods: OnceCell::new() }
+    }
+
+    fn periods(&self) -> &Periods {
+        self.periods.get_or_init(|| {
+            let following = self.zone.following(self.from).take(CHANGES);
+            let changes = following.map(|change| (change.timestamp(), change.offset()));
+            Periods { offset: self.zone.to_offset(self.from), changes: changes.collect() }
+        })
     }
 
     fn is_of_the_zone_of(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other) || self.zone.iana_name() == other.zone.iana_name() && self.zone == other.zone
+        self.zone.iana_name() == other.zone.iana_name() && self.zone == other.zone
     }
 }
 
@@ -50,13 +66,15 @@ pub fn first_overlap(a: &Schedule, in_a: &Outlook<'_>, b: &Schedule, in_b: &Outl
 /// As [`first_overlap`], when it is earlier than `limit`.
 pub fn first_overlap_before(limit: Timestamp, a: &Prospect<'_>, b: &Prospect<'_>) -> Option<Timestamp> {
     let (in_a, in_b) = (a.outlook, b.outlook);
-    if in_a.is_of_the_zone_of(in_b) {
-        in_one_zone(a.schedule, b.schedule, in_a.zone, in_a.from, limit)
-    } else if a.minutes.meet(&b.minutes) {
-        in_two_zones(&mut Clock::new(a.schedule, in_a), &mut Clock::new(b.schedule, in_b), limit)
-    } else {
-        None
+    let one_clock = std::ptr::eq(in_a, in_b);
+    // Two clocks of one zone have the same offsets from the same instant on, so this holds for them, too.
+    if !one_clock && in_a.from == in_b.from && !a.minutes().meet(b.minutes()) {
+        return None;
     }
+    if one_clock || in_a.is_of_the_zone_of(in_b) {
+        return in_one_zone(a.schedule, b.schedule, in_a.zone, in_a.from, limit);
+    }
+    in_two_zones(&mut Clock::new(a.schedule, in_a), &mut Clock::new(b.schedule, in_b), limit)
 }
 
 /// A schedule on the clock of its zone, ready to be compared with many others.
@@ -64,30 +82,40 @@ pub fn first_overlap_before(limit: Timestamp, a: &Prospect<'_>, b: &Prospect<'_>
 pub struct Prospect<'a> {
     schedule: &'a Schedule,
     outlook: &'a Outlook<'a>,
-    minutes: Minutes,
+    minutes: OnceCell<Minutes>,
 }
 
 impl<'a> Prospect<'a> {
     /// `schedule` in the zone of `outlook`.
     pub fn new(schedule: &'a Schedule, outlook: &'a Outlook<'a>) -> Self {
-        Self { schedule, outlook, minutes: Minutes::of(schedule, outlook) }
+        Self { schedule, outlook, minutes: OnceCell::new() }
+    }
+
+    fn minutes(&self) -> &Minutes {
+        self.minutes.get_or_init(|| Minutes::of(self.schedule, self.outlook.periods()))
     }
 }
 
-/// Minutes of a day in UTC, one bit for each. Most pairs of schedules have none in common, and need no search.
+/// Minutes of a day in UTC. Most pairs of schedules have none in common, and need no search.
 #[derive(Clone, Debug)]
-struct Minutes([u64; 23]);
+struct Minutes {
+    /// One bit for each.
+    of_day: [u64; 23],
+    /// The minutes of an hour among them, and the hours: most pairs differ in these already.
+    of_hour: u64,
+    hours: u64,
+}
 
 impl Minutes {
     /// The minutes at which `schedule` may run, with each offset that the clock will have.
-    fn of(schedule: &Schedule, outlook: &Outlook<'_>) -> Self {
-        let mut minutes = Self([0; 23]);
-        let mut offsets: Vec<i32> = outlook.changes.iter().map(|(_, offset)| offset.seconds()).collect();
-        offsets.push(outlook.offset.seconds());
+    fn of(schedule: &Schedule, periods: &Periods) -> Self {
+        let mut minutes = Self { of_day: [0; 23], of_hour: 0, hours: 0 };
+        let mut offsets: Vec<i32> = periods.changes.iter().map(|(_, offset)| offset.seconds()).collect();
+        offsets.push(periods.offset.seconds());
         offsets.sort_unstable();
         offsets.dedup();
         if offsets.iter().any(|offset| offset % 60 != 0) {
-            return Self([u64::MAX; 23]);
+            return Self { of_day: [u64::MAX; 23], of_hour: u64::MAX, hours: u64::MAX };
         }
         for ahead in offsets.into_iter().map(|offset| i64::from(offset / 60)) {
             for hour in calendar::values(schedule.sets.hours) {
@@ -97,19 +125,23 @@ impl Minutes {
             }
         }
         // A run that a clock change skips is moved there.
-        outlook.changes.iter().for_each(|(at, _)| minutes.insert(at.as_second().div_euclid(60)));
+        periods.changes.iter().for_each(|(at, _)| minutes.insert(at.as_second().div_euclid(60)));
         minutes
     }
 
     fn insert(&mut self, minute: i64) {
         let minute = minute.rem_euclid(24 * 60);
-        if let Some(word) = usize::try_from(minute / 64).ok().and_then(|at| self.0.get_mut(at)) {
+        self.of_hour |= 1 << (minute % 60);
+        self.hours |= 1 << (minute / 60);
+        if let Some(word) = usize::try_from(minute / 64).ok().and_then(|at| self.of_day.get_mut(at)) {
             *word |= 1 << (minute % 64);
         }
     }
 
     fn meet(&self, other: &Self) -> bool {
-        self.0.iter().zip(other.0).any(|(one, other)| one & other != 0)
+        self.of_hour & other.of_hour != 0
+            && self.hours & other.hours != 0
+            && self.of_day.iter().zip(&other.of_day).any(|(one, other)| one & other != 0)
     }
 }
 
@@ -166,7 +198,8 @@ struct Clock<'a> {
 
 impl<'a> Clock<'a> {
     fn new(schedule: &'a Schedule, outlook: &'a Outlook<'a>) -> Self {
-        Self { schedule, outlook, offset: outlook.offset, changes: outlook.changes.iter() }
+        let Periods { offset, changes } = outlook.periods();
+        Self { schedule, outlook, offset: *offset, changes: changes.iter() }
     }
 
     /// The end of the period.

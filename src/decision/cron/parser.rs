@@ -17,8 +17,9 @@ pub(super) fn parse(text: &str) -> Option<Result<Sets, ScheduleError>> {
 pub(super) fn five_fields(text: &str) -> Option<Result<Sets, ScheduleError>> {
     let mut words = text.split_whitespace();
     let fields = [words.next()?, words.next()?, words.next()?, words.next()?, words.next()?];
-    // A zone prefix in front of four fields makes five words too.
-    if words.next().is_some() || text.starts_with('@') || text.contains("TZ=") { None } else { Some(sets(fields)) }
+    // A zone prefix in front of four fields makes five words too. One character is found sooner than three.
+    let has_zone = text.contains('=') && text.contains("TZ=");
+    if words.next().is_some() || text.starts_with('@') || has_zone { None } else { Some(sets(fields)) }
 }
 
 fn sets([minute, hour, day, month, weekday]: [&str; 5]) -> Result<Sets, ScheduleError> {
@@ -45,6 +46,10 @@ fn macro_sets(text: &str) -> Option<Sets> {
 
 /// The values of one field, one bit each, and whether it is a star: it restricts nothing.
 fn set(field: Field, text: &str) -> Result<(u64, bool), ScheduleError> {
+    // Most fields are one star or number.
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'*') {
+        return range_set(field, text, text, None, None);
+    }
     let mut values = 0;
     let mut star = false;
     for item in text.split(',').filter(|item| !item.is_empty()) {
@@ -65,6 +70,17 @@ fn item_set(field: Field, item: &str) -> Result<(u64, bool), ScheduleError> {
         Some((first, last)) => (first, Some(last)),
         None => (range, None),
     };
+    range_set(field, item, first, last, step)
+}
+
+/// The values of the list item `item`, taken apart.
+fn range_set(
+    field: Field,
+    item: &str,
+    first: &str,
+    last: Option<&str>,
+    step: Option<u64>,
+) -> Result<(u64, bool), ScheduleError> {
     if first == "*" || first == "?" {
         // `*/1` restricts nothing, `*/2` does; the text after a hyphen is ignored.
         return Ok((every(field, field.min(), field.max(), step.unwrap_or(1)), step.unwrap_or(1) == 1));
@@ -84,9 +100,10 @@ fn item_set(field: Field, item: &str) -> Result<(u64, bool), ScheduleError> {
 
 /// Every `step`-th value from `low` to `high`; 7 of a week folds to 0.
 fn every(field: Field, low: u64, high: u64, step: u64) -> u64 {
-    let mut bits = 0_u64;
+    let all = (u64::MAX << low) & (u64::MAX >> 63_u64.saturating_sub(high));
+    let mut bits = if step == 1 { all } else { 0 };
     let mut value = low;
-    while value <= high {
+    while step > 1 && value <= high {
         bits |= 1 << value;
         value = value.saturating_add(step);
     }

@@ -49,16 +49,19 @@ fn reserved(text: &str) -> Option<&'static str> {
             Some("would differ from machine to machine; write an IANA name such as Europe/Berlin")
         }
         "posixrules" | "Factory" => Some("is no place; write an IANA name such as Europe/Berlin"),
-        _ if text.starts_with(['/', '.', '\\'])
-            || text.contains("..")
-            || text.contains("//")
-            || text.contains("/./") =>
-        {
+        _ if text.starts_with(['/', '.', '\\']) || has_path_step(text.as_bytes()) => {
             Some("is a path; write an IANA name such as Europe/Berlin")
         }
         _ if folder("posix/") || folder("right/") => Some("is a path; write the name without its folder"),
         _ => None,
     }
+}
+
+/// Whether `text` has `..`, `//` or `/./`.
+fn has_path_step(text: &[u8]) -> bool {
+    let pairs = text.iter().zip(text.iter().skip(1));
+    pairs.clone().any(|pair| matches!(pair, (b'.', b'.') | (b'/', b'/')))
+        || pairs.zip(text.iter().skip(2)).any(|three| matches!(three, ((b'/', b'.'), b'/')))
 }
 
 fn refusal(zones: &dyn Zones, text: &str) -> ZoneError {
@@ -137,23 +140,27 @@ fn nearest<'a>(names: &'a [String], text: &str) -> Option<&'a str> {
     let city = wanted.rsplit('/').next().unwrap_or(&wanted);
     exact(&wanted)
         .or_else(|| exact(known_as(city)?))
-        .or_else(|| {
-            names.iter().find(|name| name.rsplit('/').next().is_some_and(|last| same(last, city))).map(String::as_str)
-        })
+        .or_else(|| names.iter().find(|name| ends_with_part(name, city)).map(String::as_str))
         .or_else(|| misspelt(names, &wanted, false))
         .or_else(|| if city.len() > 4 { misspelt(names, city, true) } else { None })
+}
+
+/// Whether `part` is the part of `name` after its last slash; case does not count.
+fn ends_with_part(name: &str, part: &str) -> bool {
+    let ends = name.len().checked_sub(part.len()).and_then(|at| name.split_at_checked(at));
+    ends.is_some_and(|(head, tail)| same(tail, part) && (head.is_empty() || head.ends_with('/')))
 }
 
 /// The name within few typing errors, of the whole or of the part after the last slash.
 fn misspelt<'a>(names: &'a [String], wanted: &str, city: bool) -> Option<&'a str> {
     // One error in four letters, at most three.
     let most = (wanted.len() / 4).min(3);
-    let characters_wanted = characters(wanted);
+    let characters_wanted = Characters::of(wanted);
     names
         .iter()
         .filter_map(|name| {
             let part = if city { name.rsplit('/').next().unwrap_or(name) } else { name };
-            if part.len().abs_diff(wanted.len()) > most || least_errors(characters(part), characters_wanted) > most {
+            if part.len().abs_diff(wanted.len()) > most || characters_wanted.least_errors(part) > most {
                 return None;
             }
             let distance = strsim::osa_distance(&part.to_ascii_lowercase(), wanted);
@@ -163,15 +170,35 @@ fn misspelt<'a>(names: &'a [String], wanted: &str, city: bool) -> Option<&'a str
         .map(|(_, name)| name)
 }
 
-/// The fewest typing errors between texts of these characters: each that only one of them has takes one.
-fn least_errors(one: u64, other: u64) -> usize {
-    let errors = (one & !other).count_ones().max((other & !one).count_ones());
-    usize::try_from(errors).unwrap_or(usize::MAX)
-}
+/// How often a text has each character; some share a count, as do upper and lower case.
+#[derive(Clone, Copy)]
+struct Characters([i16; 32]);
 
-/// The set of the characters of a text, in which some share a bit; case does not count.
-fn characters(text: &str) -> u64 {
-    text.chars().fold(0, |set, character| set | 1_u64.wrapping_shl(character.to_ascii_lowercase().into()))
+impl Characters {
+    fn of(text: &str) -> Self {
+        let mut characters = Self([0; 32]);
+        characters.add(text, 1);
+        characters
+    }
+
+    fn add(&mut self, text: &str, times: i16) {
+        for character in text.chars() {
+            let place = usize::try_from(u32::from(character) % 32).ok();
+            if let Some(count) = place.and_then(|place| self.0.get_mut(place)) {
+                *count = count.saturating_add(times);
+            }
+        }
+    }
+
+    /// The fewest typing errors between a text of these characters and `other`: each that only one of them has takes
+    /// one.
+    fn least_errors(mut self, other: &str) -> usize {
+        self.add(other, -1);
+        // 32 counts of 16 bits fit a sum of 32.
+        let more: u32 = self.0.iter().map(|count| u32::from((*count).max(0).unsigned_abs())).sum();
+        let less: u32 = self.0.iter().map(|count| u32::from((*count).min(0).unsigned_abs())).sum();
+        usize::try_from(more.max(less)).unwrap_or(usize::MAX)
+    }
 }
 
 fn same(name: &str, wanted: &str) -> bool {
@@ -246,7 +273,7 @@ fn known_as(city: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{characters, least_errors};
+    use super::{Characters, ends_with_part, has_path_step};
 
     #[test]
     fn a_text_never_has_fewer_errors_than_its_characters_say() {
@@ -254,9 +281,25 @@ mod tests {
         for one in texts {
             for other in texts {
                 let errors = strsim::osa_distance(&one.to_ascii_lowercase(), &other.to_ascii_lowercase());
-                assert!(least_errors(characters(one), characters(other)) <= errors, "{one} {other}");
+                assert!(Characters::of(one).least_errors(other) <= errors, "{one} {other}");
             }
         }
-        assert_eq!(least_errors(characters("tokio"), characters("Tokyo")), 1);
+        assert_eq!(Characters::of("tokio").least_errors("Tokyo"), 1);
+        assert_eq!(Characters::of("aab").least_errors("baa"), 0);
+    }
+
+    #[test]
+    fn the_parts_of_a_name_are_those_between_its_slashes() {
+        for name in ["Europe/Berlin", "UTC", "America/Indiana/Knox", ""] {
+            for part in ["berlin", "Europe/Berlin", "UTC", "c", "knox", "lin", "", "é"] {
+                let last = name.rsplit('/').next().unwrap();
+                let expected = !part.contains('/') && last.eq_ignore_ascii_case(part);
+                assert!(part.contains('/') || ends_with_part(name, part) == expected, "{name} {part}");
+            }
+        }
+        for text in ["a..b", "a//b", "a/./b", "..", "a/.b", "a.b/c", "Europe/Berlin", "", "é/./", "/"] {
+            let expected = ["..", "//", "/./"].iter().any(|step| text.contains(step));
+            assert_eq!(has_path_step(text.as_bytes()), expected, "{text}");
+        }
     }
 }

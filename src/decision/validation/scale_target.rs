@@ -1,7 +1,7 @@
 //! `scaleTargetRef`: the object to scale. Pure.
 
 use super::{ValidationContext, names};
-use crate::decision::api_version::ApiVersion;
+use crate::decision::api_version::{ApiVersion, GROUP};
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::kinds::{self, Unfit};
 use crate::decision::path::Path;
@@ -98,8 +98,9 @@ pub(super) fn validate_divisible(
 
 /// Whether the target is one of Karmada's autoscaling kinds, in any version.
 pub(super) fn is_autoscaler(reference: &TargetRef<'_>) -> bool {
-    ApiVersion::parse(&reference.api_version)
-        .is_some_and(|version| version.group == crate::decision::api_version::GROUP)
+    // Most targets are in another group, which the start of the text tells.
+    reference.api_version.starts_with(GROUP)
+        && ApiVersion::parse(&reference.api_version).is_some_and(|version| version.group == GROUP)
 }
 
 /// The target to look up related objects with; `None` while it is not complete.

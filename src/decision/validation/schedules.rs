@@ -190,17 +190,19 @@ fn first_meeting<'a>(
     pairs: impl Iterator<Item = (&'a Running<'a>, &'a Running<'a>)>,
 ) -> Option<(Timestamp, &'a Running<'a>, usize)> {
     let mut first: Option<(Timestamp, &Running<'_>, usize)> = None;
-    for (one, later) in pairs.take(PAIRS).filter(|(one, later)| disagree(one, later)).take(COMPARED) {
-        let Some(index) = later.index else { continue };
+    pairs.take(PAIRS).filter(|(one, later)| disagree(one, later)).take(COMPARED).for_each(|(one, later)| {
+        let Some(index) = later.index else { return };
         let limit = first.map_or(Timestamp::MAX, |(at, ..)| at);
         if let Some(at) = first_overlap_before(limit, &one.runs, &later.runs) {
             first = Some((at, one, index));
         }
-    }
+    });
     first
 }
 
 /// Whether two rules set one field to different values.
 fn disagree(one: &Running<'_>, other: &Running<'_>) -> bool {
-    one.values.into_iter().zip(other.values).any(|pair| matches!(pair, (Some(one), Some(other)) if one != other))
+    let differ = |one: Option<i32>, other: Option<i32>| one.zip(other).is_some_and(|(one, other)| one != other);
+    let ([replicas, min, max], [other_replicas, other_min, other_max]) = (one.values, other.values);
+    differ(replicas, other_replicas) || differ(min, other_min) || differ(max, other_max)
 }
