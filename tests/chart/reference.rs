@@ -1,4 +1,4 @@
-//! The reference of reasons, metrics and flags is generated from the code. `UPDATE_REFERENCE=1 cargo test --test all --
+//! The reference of reasons, annotations, metrics and flags is generated from the code. `UPDATE_REFERENCE=1 cargo test --test all --
 //! reference` writes it again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +77,36 @@ fn reasons() -> String {
         }
     }
     head(&["reason", "meaning", "where"]) + &out
+}
+
+/// Annotations, labels and finalizers: their constants, and what the comments of these say.
+fn marks() -> String {
+    const NAME: &str = "&str = \"fhpa.karmada.io/";
+    let mut found = BTreeMap::new();
+    for source in sources("src") {
+        let mut said: Vec<&str> = Vec::new();
+        for line in source.text.lines() {
+            if let Some(words) = line.strip_prefix("/// ") {
+                said.push(words);
+                continue;
+            }
+            let comment = std::mem::take(&mut said).join(" ");
+            let Some((_, name)) = line.split_once(NAME) else { continue };
+            let name = format!("fhpa.karmada.io/{}", name.split('"').next().unwrap());
+            // What all of them begin with, and the name of fhpa in Events.
+            if name.ends_with('/') || comment.starts_with("`reportingController`") {
+                continue;
+            }
+            let (what, meaning) = comment.split_once(": ").unwrap_or_else(|| panic!("what is {name}? {comment}"));
+            let (what, by) = what.strip_suffix(", set by users").map_or((what, "fhpa"), |what| (what, "users"));
+            let known = ["Annotation of", "Label of", "Finalizer of"].iter().any(|kind| what.starts_with(kind));
+            assert!(known, "what is {name}? {comment}");
+            let (first, rest) = meaning.split_at(1);
+            let row = row(&[&format!("`{name}`"), what, by, &(first.to_uppercase() + rest)]);
+            assert!(found.insert(name, row).is_none(), "{line}");
+        }
+    }
+    head(&["name", "what", "set by", "meaning"]) + &found.into_values().collect::<String>()
 }
 
 /// Names that the code registers, without prefix and unit.
@@ -185,10 +215,11 @@ fn exchange(guide: &str, name: &str, table: &str) -> (String, String) {
 }
 
 #[test]
-fn the_reference_lists_every_reason_metric_and_flag_and_nothing_else() {
+fn the_reference_lists_every_reason_annotation_metric_and_flag_and_nothing_else() {
     let before = text(GUIDE);
     let mut guide = before.clone();
-    for (name, table) in [("reasons", reasons()), ("metrics", metrics()), ("flags", flags())] {
+    let tables = [("reasons", reasons()), ("annotations", marks()), ("metrics", metrics()), ("flags", flags())];
+    for (name, table) in tables {
         let (now, new) = exchange(&guide, name, &format!("\n{table}\n"));
         assert!(table.lines().count() > 10, "{name}: {table}");
         if std::env::var_os("UPDATE_REFERENCE").is_none() {

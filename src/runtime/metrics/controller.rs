@@ -99,7 +99,7 @@ fn replacements(r: &mut Registry) -> [Counter; 2] {
 
 /// What halts the leader.
 fn frozen(r: &mut Registry) -> [Gauge; Cause::ALL.len()] {
-    let help = "Whether this process leads and decides and writes nothing, by what halts it";
+    let help = "1 while this process leads and writes nothing, by what freezes it";
     let frozen: Family<ReasonLabels, Gauge> = registered(r, "controller_frozen", help);
     Cause::ALL.map(|cause| frozen.get_or_create(&ReasonLabels { reason: cause.label().to_owned() }).clone())
 }

@@ -137,7 +137,7 @@ impl Metrics {
             certificate_secret_failures: registered(
                 &mut r,
                 "certificate_secret_failures",
-                "Looks at the shared Secret that failed or found it broken",
+                "Reads of the shared Secret that failed or found it invalid",
             ),
             watch_errors: registered(&mut r, "watch_errors", "Failures of a watch on the control plane"),
             watch_failing: registered(&mut r, "watch_failing", "1 while a watch on the control plane fails"),
