@@ -30,9 +30,8 @@ impl Karmada {
                 let key = format!("{}/{}", namespace(&work), name(&work));
                 there.insert(key.clone());
                 let generation = int(&work, "/metadata/generation").unwrap_or(1);
-                let outdated = reach == Reach::Up && behind && !deleting(&work);
-                let outdated = outdated && differs(member, &work, interpreter).await?;
-                let reach = if outdated { Reach::Stale } else { reach };
+                let outdated = self.is_outdated(member, &work, (reach, behind)).await?;
+                let reach = if outdated && !deleting(&work) { Reach::Stale } else { reach };
                 let turn =
                     self.remember(|memory| memory.deliveries.turn((&key, generation), reach, self.lagging(), now));
                 match turn {
@@ -47,6 +46,28 @@ impl Karmada {
         }
         self.remember(|memory| memory.deliveries.keep(&there));
         Ok(pass)
+    }
+
+    /// Whether the member has another version of what is in the Work than Karmada knows: it changed since Karmada's
+    /// watches broke.
+    async fn is_outdated(&self, member: &Member, work: &Value, state: (Reach, bool)) -> Result<bool, kube::Error> {
+        let key = format!("{}/{}", namespace(work), name(work));
+        match state {
+            (Reach::Up, false) => {
+                self.remember(|memory| memory.copies.remove(&key));
+                Ok(false)
+            }
+            (Reach::Up, true) => {
+                let Some(copy) = self.remember(|memory| memory.copies.get(&key).cloned()) else { return Ok(false) };
+                Ok(copy != versions(member, work).await?)
+            }
+            _ if self.remember(|memory| memory.copies.contains_key(&key)) => Ok(false),
+            _ => {
+                let versions = versions(member, work).await?;
+                self.remember(|memory| memory.copies.insert(key, versions));
+                Ok(false)
+            }
+        }
     }
 
     async fn withdraw(&self, member: &Member, work: &Value) -> Result<Pass, kube::Error> {
@@ -138,14 +159,17 @@ fn is_behind(cluster: &Value, now: Timestamp) -> bool {
     since.is_some_and(|since| within(since, now) && !joined.is_some_and(|joined| within(joined, since)))
 }
 
-/// Whether the member has an object of the Work, with other content.
-async fn differs(member: &Member, work: &Value, interpreter: &Interpreter) -> Result<bool, kube::Error> {
+/// Versions of the objects of a Work in the member.
+async fn versions(member: &Member, work: &Value) -> Result<String, kube::Error> {
+    let mut versions = String::new();
     for manifest in items(work, "/spec/workload/manifests") {
-        if matches!(prepare(member, &stamped(manifest), interpreter).await?, Prepared::Replaced { .. }) {
-            return Ok(true);
-        }
+        let kind = member.objects().kind(text(manifest, "/apiVersion"), text(manifest, "/kind")).await?;
+        let Some(kind) = kind else { continue };
+        let there = member.objects().one(&kind, namespace(manifest), name(manifest)).await?;
+        versions.push_str(there.as_ref().map_or("none", |there| text(there, "/metadata/resourceVersion")));
+        versions.push(' ');
     }
-    Ok(false)
+    Ok(versions)
 }
 
 /// The current reachability of a cluster.

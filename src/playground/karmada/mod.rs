@@ -143,6 +143,8 @@ struct Memory {
     probes: BTreeMap<String, Probe>,
     /// Deliveries of Works to their clusters.
     deliveries: Deliveries,
+    /// Versions of what the Works of clusters that do not answer, or are just back, have there: Karmada's own copies.
+    copies: BTreeMap<String, String>,
     /// Since when a binding is unhealthy in a cluster.
     unhealthy: BTreeMap<(String, String), Timestamp>,
     /// Bindings whose Works were written: a Work that is edited or deleted manually stays so until its binding changes.
