@@ -15,7 +15,7 @@ use crate::reconcile::federated_hpa::{manifest, write_id};
 
 /// After the return of a cluster, Karmada may still apply what it missed by itself.
 const FIRST: SignedDuration = SignedDuration::from_secs(10);
-/// When the last write is made, after the return.
+/// What is written so long after the return is not written again.
 const LAST: SignedDuration = SignedDuration::from_mins(10);
 /// The time of a condition is in whole seconds.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
@@ -65,7 +65,7 @@ fn missed(view: &View, member_hpa: &MemberHpa) -> Option<Timestamp> {
 }
 
 /// When to write an HPA again that was written at `written` and is not confirmed: ten seconds after the cluster is back,
-/// and then after as long again each time, for ten minutes. `None` where the cluster did not miss it.
+/// and then after as long again each time, until ten minutes have passed. `None` where the cluster did not miss it.
 ///
 /// Karmada tries a Work again after 5 ms, then after twice as long each time, up to 1,000 s, and does not begin anew when
 /// the cluster is back: what it missed would come as late again as it was away. A changed Work is applied at once; but
