@@ -147,6 +147,24 @@ fn what_the_hpa_of_a_receiver_adds_by_what_it_measures_replaces_nothing() {
 }
 
 #[test]
+fn a_receiver_that_uses_up_the_budget_by_what_it_measures_takes_a_quarter_at_a_time() {
+    let mut world = running(16, &[("a", 4), ("b", 3)]);
+    leave(&mut world, "a");
+    world.reconcile(usize::MAX);
+    // Its pods do not run before its HPA wants more by what it measures.
+    world.deliver("a");
+    world.reconcile(usize::MAX);
+    while world.members["b"].hpa.is_none_or(|bounds| bounds.max < 12) {
+        world.deliver("b");
+    }
+    world.scale("b", Some(12));
+    world.work = Some(1600);
+    assert_eq!(ready(&world), 16);
+    assert_eq!(least_ready(&mut world, &mut Random(7), 900), 15, "a quarter of four");
+    assert_eq!((world.members["a"].entry, world.members["a"].replicas), (None, None), "it went");
+}
+
+#[test]
 fn without_headroom_a_quarter_goes_at_a_time() {
     let mut world = running(15, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");

@@ -184,8 +184,16 @@ impl<'c, 'a> Going<'c, 'a> {
         self.keep(request, assignees, back.saturating_sub(given));
     }
 
-    /// Stores what was to be requested once more, and no cluster has room for: the next plan requests it again.
-    fn keep(&self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], rest: Replicas) {
+    /// Stores what was to be requested once more, and no cluster has room for: the next plan requests it again. What
+    /// leaving clusters still run is due again: as the min of another it would take their place before it is ready.
+    fn keep(&mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], rest: Replicas) {
+        let mut rest = rest;
+        for (cluster, lost) in self.clusters.iter().zip(&mut self.lost).filter(|(cluster, _)| still_runs(cluster)) {
+            let Some(Lost { ran, due, .. }) = lost else { continue };
+            let again = rest.min((*ran).min(cluster.may_run()).saturating_sub(*due));
+            *due = due.saturating_add(again);
+            rest = rest.saturating_sub(again);
+        }
         let names = assignees.iter().map(|assignee| assignee.participant.cluster.name);
         let backs: Vec<(&str, Replicas)> = names.zip(self.back.iter().copied()).collect();
         for (assignee, kept) in assignees.iter_mut().zip(take(rest, &backs)).filter(|(_, kept)| *kept > 0) {

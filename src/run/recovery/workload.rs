@@ -232,7 +232,7 @@ impl StoredHpa {
         let stored = Self {
             name: read.key.name.to_string(),
             version: read.version.to_string(),
-            deleting: read.deleting,
+            deleting: read.deleting(),
             bounds,
             outstanding,
             held: read.hpa.held,

@@ -60,8 +60,8 @@ pub struct MemberHpa {
     pub version: Box<str>,
     /// The FederatedHPA it belongs to.
     pub owner: Option<Arc<Key>>,
-    /// Whether it is being deleted.
-    pub deleting: bool,
+    /// Since when it is being deleted.
+    pub deleted: Option<Timestamp>,
     /// The written HPA, for the plan.
     pub hpa: Hpa,
     /// The write id.
@@ -100,12 +100,12 @@ impl MemberHpa {
         let confirmed =
             !token.is_empty() && status.get(names::REFLECTED_WRITE_ID).and_then(Value::as_str) == Some(token);
         let outstanding = annotation(names::OUTSTANDING).and_then(|text| text.parse().ok()).unwrap_or(bounds.max);
-        let deleting = metadata.deletion_timestamp.is_some();
-        let hpa = if deleting {
+        let deleted = metadata.deletion_timestamp.as_ref().map(|time| time.0);
+        let version = if old { HpaVersion::V1 } else { HpaVersion::V2 };
+        let hpa = if deleted.is_some() {
             let ceiling = if confirmed { bounds.max } else { outstanding.max(bounds.max) };
-            Hpa { written: None, version: HpaVersion::V2, confirmed: false, outstanding: ceiling, held: false }
+            Hpa { written: None, version, confirmed: false, outstanding: ceiling, held: false }
         } else {
-            let version = if old { HpaVersion::V1 } else { HpaVersion::V2 };
             let held = annotation(names::HELD).is_some_and(|held| held == "true");
             Hpa { written: Some(bounds), version, confirmed, outstanding, held }
         };
@@ -113,13 +113,13 @@ impl MemberHpa {
         let refused = applied.filter(|condition| condition.status == "False");
         let owner = annotation(names::OWNER).and_then(|owner| owner.split_once('/'));
         let status = reported(status, old);
-        let load = (confirmed && !deleting).then(|| load_of(manifest, &status, old)).flatten();
+        let load = (confirmed && deleted.is_none()).then(|| load_of(manifest, &status, old)).flatten();
         Self {
             key: Key::of(metadata),
             uid: metadata.uid.as_deref().unwrap_or_default().into(),
             version: metadata.resource_version.as_deref().unwrap_or_default().into(),
             owner: owner.map(|(namespace, name)| OWNERS.keep(Key::shared(namespace, name))),
-            deleting,
+            deleted,
             hpa,
             token: token.into(),
             content: shared::text(annotation(names::CONTENT).map(String::as_str).unwrap_or_default()),
@@ -171,6 +171,12 @@ impl MemberHpa {
         self.key.namespace.strip_prefix(EXECUTION_SPACE).unwrap_or_default()
     }
 
+    /// Whether it is being deleted.
+    #[must_use]
+    pub const fn deleting(&self) -> bool {
+        self.deleted.is_some()
+    }
+
     /// The replicas that Karmada reports.
     #[must_use]
     pub fn reported(&self) -> Reported {
@@ -179,7 +185,7 @@ impl MemberHpa {
 
     /// Stores a response of the member: the write with that id is in effect there.
     pub fn read(&mut self, reading: Reading) {
-        self.hpa.confirmed = !self.deleting && reading.mark == self.token;
+        self.hpa.confirmed = !self.deleting() && reading.mark == self.token;
         self.reading = Some(Box::new(reading));
     }
 
@@ -246,7 +252,7 @@ impl MemberHpa {
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let rest = |member_hpa: &Self| {
-            (member_hpa.hpa, member_hpa.deleting, member_hpa.applied, member_hpa.reported(), member_hpa.pressure())
+            (member_hpa.hpa, member_hpa.deleting(), member_hpa.applied, member_hpa.reported(), member_hpa.pressure())
         };
         rest(self) == rest(other) && self.words() == other.words() && self.kinds().eq(other.kinds())
     }
@@ -290,7 +296,7 @@ impl Item for MemberHpa {
         let Some(reading) = known.reading.clone().filter(|_| self.uid == known.uid && !self.hpa.confirmed) else {
             return;
         };
-        if self.deleting && reading.mark == self.token {
+        if self.deleting() && reading.mark == self.token {
             self.hpa.outstanding = known.hpa.written.map_or(known.hpa.outstanding, |bounds| bounds.max);
         }
         self.read(*reading);

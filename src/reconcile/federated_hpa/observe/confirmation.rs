@@ -80,7 +80,7 @@ fn is_open(view: &View, member_hpa: &MemberHpa) -> bool {
     let outdated = member_hpa.reading.as_ref().is_some_and(|reading| reading.beside != member_hpa.reported());
     let asked = || view.cluster(member_hpa.cluster()).is_some_and(|cluster| can_be_asked(&cluster.object));
     member_hpa.applied
-        && !member_hpa.deleting
+        && !member_hpa.deleting()
         && (!member_hpa.hpa.confirmed || outdated)
         && !super::is_silent(view, member_hpa.cluster())
         && asked()

@@ -18,7 +18,7 @@ pub fn members<'a>(view: &'a View, observed: &'a Observed<'_>, plan: &Plan<'a>, 
     let holds = plan.shares.iter().filter(|share| share.target.is_some());
     let mut members: Vec<Member<'a>> = holds
         .map(|share| {
-            let member_hpa = view.member_hpa(share.cluster).filter(|member_hpa| !member_hpa.deleting);
+            let member_hpa = view.member_hpa(share.cluster).filter(|member_hpa| !member_hpa.deleting());
             let conditions = member_hpa.map(|member_hpa| member_hpa.conditions().iter().map(condition_of).collect());
             Member {
                 cluster: share.cluster,

@@ -42,7 +42,7 @@ pub fn planned<'a>(
         current = current.saturating_add(has);
         let wish = view
             .member_hpa(cluster.name)
-            .filter(|member_hpa| !member_hpa.deleting)
+            .filter(|member_hpa| !member_hpa.deleting())
             .and_then(|member_hpa| member_hpa.wish());
         let wish = wish.filter(|wish| *wish > 0);
         wanted = wanted.saturating_add(wish.unwrap_or(has));
@@ -50,7 +50,7 @@ pub fn planned<'a>(
     let scaled = view
         .member_hpas
         .iter()
-        .filter(|member_hpa| !member_hpa.deleting)
+        .filter(|member_hpa| !member_hpa.deleting())
         .filter_map(|member_hpa| member_hpa.last_scale_time())
         .max();
     let own = [
@@ -81,7 +81,7 @@ pub fn planned<'a>(
 /// What the HPAs of clusters that answer measure.
 fn metrics(view: &View) -> Option<Vec<MetricStatus>> {
     let member_hpas =
-        view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting && !is_silent(view, member_hpa.cluster()));
+        view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting() && !is_silent(view, member_hpa.cluster()));
     let folded: Vec<_> = member_hpas.map(|member_hpa| member_hpa.folded()).collect();
     convert::mean::mean(
         folded.iter().map(|status| (status.measurements(), status.current_replicas.unwrap_or_default())),

@@ -21,7 +21,7 @@ pub fn hpas<'a>(view: &'a View, members: &[Member<'_>]) -> (Vec<&'a MemberHpa>, 
     // A leaving cluster is shown.
     let grade = |member_hpa: &MemberHpa| grades.get(member_hpa.cluster()).copied().unwrap_or(Grade::Limited);
     let member_hpas: Vec<&MemberHpa> =
-        view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting).map(|member_hpa| &**member_hpa).collect();
+        view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting()).map(|member_hpa| &**member_hpa).collect();
     let of_members: Vec<(&str, Grade)> =
         member_hpas.iter().map(|member_hpa| (member_hpa.cluster(), grade(member_hpa))).collect();
     let known = view.federated_hpa.object.status.as_ref();

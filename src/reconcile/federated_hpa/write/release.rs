@@ -136,7 +136,7 @@ impl Release<'_> {
     async fn recall(self) -> Result<Option<Released>, WriteError> {
         let Self { applier, leader, view, .. } = self;
         let mut deleted = false;
-        for member_hpa in view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting) {
+        for member_hpa in view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting()) {
             deleted |= self.attempt(applier.writer.delete_work(leader, member_hpa).await)?.is_some();
         }
         if deleted {

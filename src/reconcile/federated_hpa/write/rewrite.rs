@@ -1,5 +1,5 @@
 //! Writes HPAs again with the bounds that they have: those that differ from the spec, and those that a cluster missed
-//! while it did not answer (docs/design.md#on-the-wire).
+//! while it did not answer, also where it missed a deletion (docs/design.md#on-the-wire).
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::apply::{Applier, ApplyContext};
 use crate::controller::failure::WriteError;
 use crate::decision::fleet::Member;
-use crate::decision::plan::{Action, HpaVersion};
+use crate::decision::plan::{Action, Bounds, HpaVersion};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 use crate::reconcile::federated_hpa::{manifest, write_id};
@@ -33,14 +33,16 @@ impl Applier {
         let [older, newer] = &contents;
         let mut wrote = false;
         for member_hpa in view.member_hpas.iter().filter(|member_hpa| !written.contains(member_hpa.cluster())) {
-            let Some(bounds) = member_hpa.hpa.written else { continue };
+            let outstanding = member_hpa.hpa.ceiling();
             let version = member_hpa.hpa.version;
             let content = if version == HpaVersion::V1 { older } else { newer };
-            let missed = || missed(view, member_hpa).is_some_and(|due| due <= now);
-            if *member_hpa.content == **content && !missed() {
-                continue;
-            }
-            let outstanding = member_hpa.hpa.ceiling();
+            let missed = missed(view, member_hpa).is_some_and(|due| due <= now);
+            let bounds = match member_hpa.hpa.written {
+                Some(bounds) if missed || *member_hpa.content != **content => bounds,
+                // Karmada deletes the HPA of a Work that is being deleted, whatever is in it.
+                None if missed => Bounds { min: outstanding.min(1), max: outstanding },
+                _ => continue,
+            };
             let held = member_hpa.hpa.held;
             let action = Action::ApplyHpa { cluster: member_hpa.cluster(), bounds, version, outstanding, held };
             self.apply(about, &action).await?;
@@ -57,14 +59,15 @@ pub fn next(view: &View, now: Timestamp) -> Option<Timestamp> {
 }
 
 fn missed(view: &View, member_hpa: &MemberHpa) -> Option<Timestamp> {
-    if member_hpa.hpa.confirmed || member_hpa.deleting {
+    if member_hpa.hpa.confirmed {
         return None;
     }
     let (cluster, _) = view.fleet.get(member_hpa.cluster())?;
-    due(cluster, write_id::time(&member_hpa.token)?)
+    let written = write_id::time(&member_hpa.token);
+    due(cluster, written.max(member_hpa.deleted)?)
 }
 
-/// When to write an HPA again that was written at `written` and is not confirmed: ten seconds after the cluster is back,
+/// When to write an HPA again that was written or deleted at `written`, without confirmation: ten seconds after the cluster is back,
 /// and then after as long again each time, until ten minutes have passed. `None` where the cluster did not miss it.
 ///
 /// Karmada tries a Work again after 5 ms, then after twice as long each time, up to 1,000 s, and does not begin anew when
