@@ -119,7 +119,7 @@ impl Stand {
     pub async fn member_hpa(&self, member: &str, name: &str) -> Option<Value> {
         let plane = &self.lab.member(member).plane;
         let api = plane.api("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Some("prod"));
-        api.get_opt(name).await.ok()?.map(|hpa| hpa.data)
+        api.get_opt(name).await.ok()?.map(|hpa| serde_json::to_value(hpa).unwrap())
     }
 
     /// Millicores in a member that make its HPA want so many replicas.

@@ -51,6 +51,7 @@ pub const ALL: &[(&str, Story)] = stories! {
     "a_hang_moves_nothing": fail::a_hang_moves_nothing,
     "what_a_cluster_missed_is_in_effect_soon_after_its_return": fail::what_a_cluster_missed_is_in_effect_soon_after_its_return,
     "what_a_lost_cluster_ran_is_run_by_the_others": fail::what_a_lost_cluster_ran_is_run_by_the_others,
+    "a_cluster_that_was_given_up_takes_part_soon_after_its_return": fail::a_cluster_that_was_given_up_takes_part_soon_after_its_return,
     "a_leader_killed_during_a_failover_is_followed": fail::a_leader_killed_during_a_failover_is_followed,
     "karmadas_own_failover_waits_for_the_replacement": fail::karmadas_own_failover_waits_for_the_replacement,
     "an_eviction_that_nobody_can_replace_waits": fail::an_eviction_that_nobody_can_replace_waits,

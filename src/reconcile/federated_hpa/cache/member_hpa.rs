@@ -12,6 +12,7 @@ use super::folded::FoldedStatus;
 use crate::api::Work;
 use crate::api::hpa::MetricSpec;
 use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
+use crate::api::work::WorkCondition;
 use crate::controller::key::Key;
 use crate::controller::shared::{self, Shared};
 use crate::controller::table::Item;
@@ -20,7 +21,7 @@ use crate::decision::load::Load;
 use crate::decision::names::EXECUTION_SPACE;
 use crate::decision::plan::{Bounds, Hpa, HpaVersion};
 use crate::decision::split::Replicas;
-use crate::reconcile::federated_hpa::{autoscaling_v1, names};
+use crate::reconcile::federated_hpa::{autoscaling_v1, names, write_id};
 
 /// For how long the load in a member's response counts.
 const CURRENT: SignedDuration = SignedDuration::from_secs(60);
@@ -45,9 +46,23 @@ pub struct Reading {
 /// `currentReplicas` and `desiredReplicas` as Karmada reports them.
 pub type Reported = (Option<i32>, Option<i32>);
 
-/// Karmada's message.
+/// What most do not have: together it takes one pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Refusal(Box<str>);
+struct Unusual {
+    /// Karmada's message, when it could not apply the HPA.
+    refused: Option<Box<str>>,
+    /// Since when the Work is being deleted.
+    deleted: Option<Timestamp>,
+}
+
+impl Unusual {
+    fn of(work: &Work) -> Option<Box<Self>> {
+        let refused = applied(work).filter(|condition| condition.status == "False");
+        let refused = refused.map(|condition| condition.message.as_str().into());
+        let deleted = work.metadata.deletion_timestamp.as_ref().map(|time| time.0);
+        (refused.is_some() || deleted.is_some()).then(|| Box::new(Self { refused, deleted }))
+    }
+}
 
 /// A Work with the HPA for a cluster, and its reflected status.
 #[derive(Clone, Debug)]
@@ -60,8 +75,6 @@ pub struct MemberHpa {
     pub version: Box<str>,
     /// The FederatedHPA it belongs to.
     pub owner: Option<Arc<Key>>,
-    /// Since when it is being deleted.
-    pub deleted: Option<Timestamp>,
     /// The written HPA, for the plan.
     pub hpa: Hpa,
     /// The write id.
@@ -74,8 +87,7 @@ pub struct MemberHpa {
     pub load: Option<Load>,
     /// The response of the cluster itself; only where Karmada does not report the write id.
     pub reading: Option<Box<Reading>>,
-    /// Set when Karmada could not apply the HPA; most have none, so it takes one pointer.
-    refused: Option<Box<Refusal>>,
+    unusual: Option<Box<Unusual>>,
     /// Whether Karmada reports the HPA as applied.
     pub applied: bool,
 }
@@ -100,36 +112,37 @@ impl MemberHpa {
         let confirmed =
             !token.is_empty() && status.get(names::REFLECTED_WRITE_ID).and_then(Value::as_str) == Some(token);
         let outstanding = annotation(names::OUTSTANDING).and_then(|text| text.parse().ok()).unwrap_or(bounds.max);
-        let deleted = metadata.deletion_timestamp.as_ref().map(|time| time.0);
+        let deleting = metadata.deletion_timestamp.is_some();
         let version = if old { HpaVersion::V1 } else { HpaVersion::V2 };
-        let hpa = if deleted.is_some() {
+        let hpa = if deleting {
             let ceiling = if confirmed { bounds.max } else { outstanding.max(bounds.max) };
             Hpa { written: None, version, confirmed: false, outstanding: ceiling, held: false }
         } else {
             let held = annotation(names::HELD).is_some_and(|held| held == "true");
             Hpa { written: Some(bounds), version, confirmed, outstanding, held }
         };
-        let applied = work.status.conditions.iter().find(|condition| condition.type_ == "Applied");
-        let refused = applied.filter(|condition| condition.status == "False");
         let owner = annotation(names::OWNER).and_then(|owner| owner.split_once('/'));
         let status = reported(status, old);
-        let load = (confirmed && deleted.is_none()).then(|| load_of(manifest, &status, old)).flatten();
+        let load = (confirmed && !deleting).then(|| load_of(manifest, &status, old)).flatten();
         Self {
             key: Key::of(metadata),
             uid: metadata.uid.as_deref().unwrap_or_default().into(),
             version: metadata.resource_version.as_deref().unwrap_or_default().into(),
             owner: owner.map(|(namespace, name)| OWNERS.keep(Key::shared(namespace, name))),
-            deleted,
             hpa,
             token: token.into(),
             content: shared::text(annotation(names::CONTENT).map(String::as_str).unwrap_or_default()),
             status: FoldedStatus::shared(status),
             load,
             reading: None,
-            refused: refused.map(|condition| Box::new(Refusal(condition.message.as_str().into()))),
-            applied: applied.is_some_and(|condition| condition.status == "True"),
+            unusual: Unusual::of(work),
+            applied: applied(work).is_some_and(|condition| condition.status == "True"),
         }
     }
+}
+
+fn applied(work: &Work) -> Option<&WorkCondition> {
+    work.status.conditions.iter().find(|condition| condition.type_ == "Applied")
 }
 
 /// The status that Karmada reflects of an HPA, converted to the newer API.
@@ -162,7 +175,7 @@ impl MemberHpa {
     /// Karmada's message when it could not apply the HPA.
     #[must_use]
     pub fn refused(&self) -> Option<&str> {
-        self.refused.as_deref().map(|Refusal(message)| &**message)
+        self.unusual.as_ref()?.refused.as_deref()
     }
 
     /// Name of the cluster.
@@ -173,8 +186,18 @@ impl MemberHpa {
 
     /// Whether it is being deleted.
     #[must_use]
-    pub const fn deleting(&self) -> bool {
-        self.deleted.is_some()
+    pub fn deleting(&self) -> bool {
+        self.deleted().is_some()
+    }
+
+    fn deleted(&self) -> Option<Timestamp> {
+        self.unusual.as_ref()?.deleted
+    }
+
+    /// When it was written or deleted, whichever was later.
+    #[must_use]
+    pub fn written_at(&self) -> Option<Timestamp> {
+        write_id::time(&self.token).max(self.deleted())
     }
 
     /// The replicas that Karmada reports.

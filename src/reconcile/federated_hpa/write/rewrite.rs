@@ -11,7 +11,7 @@ use crate::decision::fleet::Member;
 use crate::decision::plan::{Action, Bounds, HpaVersion};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
-use crate::reconcile::federated_hpa::{manifest, write_id};
+use crate::reconcile::federated_hpa::manifest;
 
 /// After the return of a cluster, Karmada may still apply what it missed by itself.
 const FIRST: SignedDuration = SignedDuration::from_secs(10);
@@ -63,8 +63,7 @@ fn missed(view: &View, member_hpa: &MemberHpa) -> Option<Timestamp> {
         return None;
     }
     let (cluster, _) = view.fleet.get(member_hpa.cluster())?;
-    let written = write_id::time(&member_hpa.token);
-    due(cluster, written.max(member_hpa.deleted)?)
+    due(cluster, member_hpa.written_at()?)
 }
 
 /// When to write an HPA again that was written or deleted at `written`, without confirmation: ten seconds after the cluster is back,
