@@ -28,7 +28,7 @@ use operation::History;
 use scene::Scene;
 
 /// Histories of an ordinary run, and the time after which it begins no more of them.
-const ORDINARY: u64 = 100;
+const ORDINARY: u64 = 200;
 const TIME: Duration = Duration::from_secs(150);
 /// At once, unless said otherwise.
 const THREADS: usize = 2;

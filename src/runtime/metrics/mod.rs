@@ -77,7 +77,7 @@ pub struct Metrics {
     /// Whether this process is ready.
     pub ready: Gauge,
     /// 1 while foreign CRDs are served, so that nothing is written.
-    pub frozen: Gauge,
+    pub definitions_incomplete: Gauge,
     /// Certificates replaced.
     pub reloads_ok: Counter,
     /// Certificates rejected.
@@ -147,9 +147,9 @@ impl Metrics {
                 "Objects of the control plane that reviews compare with",
             ),
             ready: registered(&mut r, "ready", "Whether this process is ready, as /readyz says"),
-            frozen: registered(
+            definitions_incomplete: registered(
                 &mut r,
-                "frozen",
+                "definitions_incomplete",
                 "1 while karmada-apiserver serves definitions without the fields of fhpa, so that nothing is written",
             ),
             reloads_ok,

@@ -162,7 +162,7 @@ impl Definitions {
             *served != known
         });
         let after = self.served.borrow().frozen();
-        metrics.frozen.set(after.is_some().into());
+        metrics.definitions_incomplete.set(after.is_some().into());
         match (before.frozen(), after) {
             (known, Some(why)) if known.as_ref() != Some(&why) => {
                 warn!("FederatedHPAs and CronFederatedHPAs are frozen, members keep scaling: {why}");

@@ -113,7 +113,7 @@ async fn an_upgrade_with_a_change_of_leader_moves_nothing_and_loses_nothing() {
     let mut two = stage.controller("two");
     two.leads().await;
     stage.pass(60).await;
-    shows(&two, "fhpa_frozen 1");
+    shows(&two, "fhpa_definitions_incomplete 1");
     let users = |line: &&String| line.starts_with("patch federatedhpas web");
     let written = stage.written();
     assert_eq!((written.len(), written.iter().filter(users).count()), (WRITTEN, WRITTEN), "{written:?}");
@@ -121,7 +121,7 @@ async fn an_upgrade_with_a_change_of_leader_moves_nothing_and_loses_nothing() {
 
     stage.ours_are_back().await;
     stage.pass(60).await;
-    shows(&two, "fhpa_frozen 0");
+    shows(&two, "fhpa_definitions_incomplete 0");
     assert_eq!(stage.specs().await, specs, "nothing is lost");
     assert_eq!(stage.told().await, before, "nothing moves");
     assert_eq!(stage.restored().await, WRITTEN);
