@@ -93,15 +93,11 @@ impl<'de> DeserializeSeed<'de> for Kind {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         Ok(match self {
-            Self::FederatedHPA => {
-                decode::federated_hpa_within(deserializer)?.map(|hpa| Decoded::FederatedHPA(Arc::new(hpa)))
-            }
+            Self::FederatedHPA => decode::within(deserializer)?.map(|hpa| Decoded::FederatedHPA(Arc::new(hpa))),
             Self::CronFederatedHPA => {
-                decode::cron_federated_hpa_within(deserializer)?.map(|cron| Decoded::CronFederatedHPA(Arc::new(cron)))
+                decode::within(deserializer)?.map(|cron| Decoded::CronFederatedHPA(Arc::new(cron)))
             }
-            Self::ResourceBinding => {
-                decode::resource_binding_within(deserializer)?.map(|one| Decoded::ResourceBinding(Arc::new(one)))
-            }
+            Self::ResourceBinding => decode::within(deserializer)?.map(|one| Decoded::ResourceBinding(Arc::new(one))),
         })
     }
 }

@@ -38,9 +38,9 @@ pub(super) fn overlay(operations: &[PatchOperation]) -> Option<Value> {
     let mut overlay = Value::Object(Map::new());
     for PatchOperation::Add { path, value } in operations {
         let mut place = &mut overlay;
-        for step in path.strip_prefix('/')?.split('/') {
-            let name = step.replace("~1", "/").replace("~0", "~");
-            place = place.as_object_mut()?.entry(name).or_insert_with(|| Value::Object(Map::new()));
+        let path = PointerBuf::parse(path.as_str()).ok().filter(|path| !path.is_root())?;
+        for step in path.tokens() {
+            place = place.as_object_mut()?.entry(step.decoded()).or_insert_with(|| Value::Object(Map::new()));
         }
         *place = value.clone();
     }

@@ -28,20 +28,7 @@ pub struct DecodeError {
 /// # Errors
 /// When the text is not JSON, a value has the wrong type, or the object is of another kind.
 pub fn federated_hpa(json: &str) -> Result<FederatedHPA<'_>, DecodeError> {
-    let object = whole(json)?;
-    check_federated_hpa(&object)?;
-    Ok(object)
-}
-
-fn check_federated_hpa(object: &FederatedHPA<'_>) -> Result<(), DecodeError> {
-    check_kind("FederatedHPA", &object.api_version, &object.kind)
-}
-
-/// Decodes a FederatedHPA that stands within a larger text; `None` for null.
-pub(crate) fn federated_hpa_within<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<FederatedHPA<'de>>, D::Error> {
-    within(deserializer, check_federated_hpa)
+    checked(whole(json)?)
 }
 
 /// Decodes a CronFederatedHPA.
@@ -49,20 +36,7 @@ pub(crate) fn federated_hpa_within<'de, D: serde::Deserializer<'de>>(
 /// # Errors
 /// When the text is not JSON, a value has the wrong type, or the object is of another kind.
 pub fn cron_federated_hpa(json: &str) -> Result<CronFederatedHPA<'_>, DecodeError> {
-    let object = whole(json)?;
-    check_cron_federated_hpa(&object)?;
-    Ok(object)
-}
-
-fn check_cron_federated_hpa(object: &CronFederatedHPA<'_>) -> Result<(), DecodeError> {
-    check_kind("CronFederatedHPA", &object.api_version, &object.kind)
-}
-
-/// Decodes a CronFederatedHPA that stands within a larger text; `None` for null.
-pub(crate) fn cron_federated_hpa_within<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<CronFederatedHPA<'de>>, D::Error> {
-    within(deserializer, check_cron_federated_hpa)
+    checked(whole(json)?)
 }
 
 /// Decodes a ResourceBinding.
@@ -73,11 +47,33 @@ pub fn resource_binding(json: &str) -> Result<ResourceBinding<'_>, DecodeError> 
     whole(json)
 }
 
-/// Decodes a ResourceBinding that stands within a larger text; `None` for null.
-pub(crate) fn resource_binding_within<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<ResourceBinding<'de>>, D::Error> {
-    within(deserializer, |_| Ok(()))
+/// A kind whose objects are reviewed.
+pub(crate) trait Reviewed {
+    /// # Errors
+    /// When it is of another kind.
+    fn check(&self) -> Result<(), DecodeError>;
+}
+
+impl Reviewed for FederatedHPA<'_> {
+    fn check(&self) -> Result<(), DecodeError> {
+        check_kind("FederatedHPA", &self.api_version, &self.kind)
+    }
+}
+
+impl Reviewed for CronFederatedHPA<'_> {
+    fn check(&self) -> Result<(), DecodeError> {
+        check_kind("CronFederatedHPA", &self.api_version, &self.kind)
+    }
+}
+
+impl Reviewed for ResourceBinding<'_> {
+    fn check(&self) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+fn checked<T: Reviewed>(object: T) -> Result<T, DecodeError> {
+    object.check().map(|()| object)
 }
 
 /// `object` with the members of `overlay`, JSON of a part of such an object, over its own; `None` where they cannot be
@@ -88,15 +84,13 @@ pub(crate) fn overlaid<'a>(object: &FederatedHPA<'a>, overlay: &'a str) -> Optio
     Some(object)
 }
 
-/// Reads one value of a larger text as `T`. Its errors say less than those of [`whole`].
-fn within<'de, T: Read<'de>, D: serde::Deserializer<'de>>(
+/// Decodes an object that stands within a larger text; `None` for null. Its errors say less than those of [`whole`].
+pub(crate) fn within<'de, T: Read<'de> + Reviewed, D: serde::Deserializer<'de>>(
     deserializer: D,
-    check: impl Fn(&T) -> Result<(), DecodeError>,
 ) -> Result<Option<T>, D::Error> {
     let mut object: Option<T> = None;
     object.read(deserializer)?;
-    object.as_ref().map_or(Ok(()), check).map_err(D::Error::custom)?;
-    Ok(object)
+    object.map(checked).transpose().map_err(D::Error::custom)
 }
 
 /// Reads the whole text as `T`.

@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// Reads a JSON value into an existing one.
-pub(super) trait Read<'de>: Default {
+pub(crate) trait Read<'de>: Default {
     /// Longest list of such values. The bound is far above what the schemas allow; without it a body of empty objects
     /// would take a hundred times its size in memory.
     const LONGEST_LIST: usize = 10_000;

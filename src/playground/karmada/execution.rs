@@ -30,7 +30,7 @@ impl Karmada {
                 let key = format!("{}/{}", namespace(&work), name(&work));
                 there.insert(key.clone());
                 let generation = int(&work, "/metadata/generation").unwrap_or(1);
-                let outdated = self.is_outdated(member, &work, (reach, behind)).await?;
+                let outdated = self.is_outdated(member, (&key, &work), (reach, behind)).await?;
                 let reach = if outdated && !deleting(&work) { Reach::Stale } else { reach };
                 let turn =
                     self.remember(|memory| memory.deliveries.turn((&key, generation), reach, self.lagging(), now));
@@ -50,21 +50,25 @@ impl Karmada {
 
     /// Whether the member has another version of what is in the Work than Karmada knows: it changed since Karmada's
     /// watches broke.
-    async fn is_outdated(&self, member: &Member, work: &Value, state: (Reach, bool)) -> Result<bool, kube::Error> {
-        let key = format!("{}/{}", namespace(work), name(work));
+    async fn is_outdated(
+        &self,
+        member: &Member,
+        (key, work): (&str, &Value),
+        state: (Reach, bool),
+    ) -> Result<bool, kube::Error> {
         match state {
             (Reach::Up, false) => {
-                self.remember(|memory| memory.copies.remove(&key));
+                self.remember(|memory| memory.copies.remove(key));
                 Ok(false)
             }
             (Reach::Up, true) => {
-                let Some(copy) = self.remember(|memory| memory.copies.get(&key).cloned()) else { return Ok(false) };
+                let Some(copy) = self.remember(|memory| memory.copies.get(key).cloned()) else { return Ok(false) };
                 Ok(copy != versions(member, work).await?)
             }
-            _ if self.remember(|memory| memory.copies.contains_key(&key)) => Ok(false),
+            _ if self.remember(|memory| memory.copies.contains_key(key)) => Ok(false),
             _ => {
                 let versions = versions(member, work).await?;
-                self.remember(|memory| memory.copies.insert(key, versions));
+                self.remember(|memory| memory.copies.insert(key.to_owned(), versions));
                 Ok(false)
             }
         }
