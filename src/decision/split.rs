@@ -1,7 +1,8 @@
 //! A number split by weight (docs/design.md#splitting-a-number-by-weight). Pure.
 //!
 //! `share = floor(total * weight / sum of weights)`; the remainder goes one each to the shares that were rounded down,
-//! heaviest first. A share outside its bounds takes the bound, and the others share the rest.
+//! heaviest first; where weights are measured again, to parts that have it before the others. A share outside its bounds
+//! takes the bound, and the others share the rest.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -17,6 +18,8 @@ pub struct Part<'a> {
     pub current: Replicas,
     /// Its weight; with 0 it gets nothing above `low`.
     pub weight: u64,
+    /// What it has, where that counts: a part that has more than its share rounded down is the first that is rounded up.
+    pub kept: Replicas,
     /// Its lower limit.
     pub low: Replicas,
     /// Its upper limit; not below `low`.
@@ -162,7 +165,7 @@ fn rounded(rest: u64, weights: u128, parts: &[Part<'_>], fixed: &[Option<Replica
             let (share, was_cut) = part.share(rest, weights);
             left = left.saturating_sub(share.into());
             if was_cut {
-                cut.push((Reverse(part.weight), Reverse(part.current), part.name, at));
+                cut.push((share >= part.kept, Reverse(part.weight), Reverse(part.current), part.name, at));
             }
             share
         });
@@ -185,7 +188,7 @@ mod tests {
     use super::{Part, Replicas, by_weight};
 
     fn part(weight: u64) -> Part<'static> {
-        Part { name: "", current: 0, weight, low: 0, high: Replicas::MAX }
+        Part { name: "", current: 0, weight, kept: 0, low: 0, high: Replicas::MAX }
     }
 
     fn split(total: Replicas, weights: &[u64]) -> Vec<Replicas> {
@@ -216,6 +219,18 @@ mod tests {
         let tied = |name, current| Part { name, current, ..part(1) };
         assert_eq!(by_weight(1, &[tied("b", 0), tied("a", 0)]), [0, 1]);
         assert_eq!(by_weight(1, &[tied("b", 1), tied("a", 0)]), [1, 0]);
+    }
+
+    #[test]
+    fn parts_that_differ_by_less_than_one_from_their_quota_keep_what_they_have() {
+        let kept = |weight, kept| Part { kept, ..part(weight) };
+        // 1 + 1 + 1.025 + 0.975
+        assert_eq!(split(4, &[40, 40, 41, 39]), [1, 1, 2, 0]);
+        assert_eq!(by_weight(4, &[kept(40, 1), kept(40, 1), kept(41, 1), kept(39, 1)]), [1, 1, 1, 1]);
+        assert_eq!(by_weight(4, &[kept(40, 1), kept(40, 1), kept(39, 2), kept(41, 0)]), [1, 1, 1, 1]);
+        assert_eq!(by_weight(4, &[kept(40, 0), kept(40, 2), kept(40, 2), kept(40, 0)]), [1, 1, 1, 1]);
+        // 1.52 + 1.48
+        assert_eq!(by_weight(3, &[kept(41, 1), kept(40, 2)]), [1, 2]);
     }
 
     #[test]

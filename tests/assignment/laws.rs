@@ -31,6 +31,7 @@ fn parts(of: &[(u64, u32, u32, u32)]) -> Vec<Part<'static>> {
         name: super::fleet::NAMES[at % super::fleet::NAMES.len()],
         current: *current,
         weight: *weight,
+        kept: 0,
         low: *low,
         high: low + more,
     };
@@ -45,7 +46,8 @@ proptest! {
         total in 0..100_000_u32, weights in prop::collection::vec((0..1000_u64, 0..9_u32), 1..12),
     ) {
         let free: Vec<Part<'_>> = weights.iter().enumerate().map(|(at, (weight, current))| Part {
-            name: super::fleet::NAMES[at], current: *current, weight: *weight, low: 0, high: u32::MAX,
+            name: super::fleet::NAMES[at], current: *current, weight: *weight, kept: 0, low: 0,
+            high: u32::MAX,
         }).collect();
         let shares = by_weight(total, &free);
         let all: u64 = free.iter().map(|part| part.weight).sum();
@@ -66,6 +68,23 @@ proptest! {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_split_by_weights_that_vary_a_little_changes_nothing(
+        total in 0..60_u32, weights in prop::collection::vec((1..1000_u64, 0..20_u64), 1..12),
+    ) {
+        let part = |(at, (weight, kept)): (usize, (u64, u32))| Part {
+            name: super::fleet::NAMES[at], current: 0, weight, kept, low: 0, high: u32::MAX,
+        };
+        let before: Vec<Part<'_>> = weights.iter().map(|(weight, _)| (*weight * 100, 0)).enumerate().map(part).collect();
+        let kept = by_weight(total, &before);
+        let now = weights.iter().map(|(weight, more)| *weight * 100 + more).zip(kept.iter().copied());
+        let now: Vec<Part<'_>> = now.enumerate().map(part).collect();
+        let all: u64 = now.iter().map(|part| part.weight).sum();
+        let near = |part: &Part<'_>| (u64::from(total) * part.weight).abs_diff(u64::from(part.kept) * all) < all;
+        prop_assume!(now.iter().all(near));
+        prop_assert_eq!(by_weight(total, &now), kept);
     }
 
     #[test]

@@ -80,8 +80,8 @@ pub(super) fn take(total: Replicas, spare: &[(&str, Replicas)]) -> Vec<Replicas>
     if total == 0 {
         return vec![0; spare.len()];
     }
-    let parts =
-        spare.iter().map(|(name, spare)| Part { name, current: 0, weight: u64::from(*spare), low: 0, high: *spare });
+    let part = |&(name, spare)| Part { name, current: 0, weight: u64::from(spare), kept: 0, low: 0, high: spare };
+    let parts = spare.iter().map(part);
     by_weight(total, &parts.collect::<Vec<_>>())
 }
 

@@ -40,18 +40,23 @@ pub(super) fn distribute(
 
 /// Distributes `rest` on top of the `low` of the ranges. By weight only the rest is divided; by order the whole is
 /// divided, with `low` as a minimum.
-pub(super) fn top_up(
+pub(super) fn top_up<'a>(
     policy: Policy,
     rest: Replicas,
-    participants: &[Participant<'_>],
+    participants: &[Participant<'a>],
     ranges: &[Range],
 ) -> Vec<Replicas> {
     let lows = ranges.iter().map(|range| range.low);
     if matches!(policy, Policy::StaticWeighted | Policy::DynamicWeighted) {
         let above: Vec<Range> =
             ranges.iter().map(|range| Range { low: 0, high: range.high.saturating_sub(range.low) }).collect();
+        let kept = |(participant, range): (&Participant<'a>, &Range)| Participant {
+            kept: participant.kept.map(|kept| kept.saturating_sub(range.low)),
+            ..*participant
+        };
+        let participants: Vec<Participant<'_>> = participants.iter().zip(ranges).map(kept).collect();
         return lows
-            .zip(distribute(policy, rest, participants, &above))
+            .zip(distribute(policy, rest, &participants, &above))
             .map(|(low, more)| low.saturating_add(more))
             .collect();
     }
@@ -61,7 +66,8 @@ pub(super) fn top_up(
 fn part<'a>(participant: &Participant<'a>, weight: u64, range: Range) -> Part<'a> {
     let cluster = participant.cluster;
     let current = cluster.current.or(cluster.entry).unwrap_or_default();
-    Part { name: cluster.name, current, weight, low: range.low, high: range.high }
+    let kept = participant.kept.unwrap_or_default();
+    Part { name: cluster.name, current, weight, kept, low: range.low, high: range.high }
 }
 
 fn weighted(

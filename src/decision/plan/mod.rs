@@ -88,8 +88,9 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     zero::remark(request, &participants, &targets, &mut notes);
     notes.extend(replacement.note);
     let transitions = transition::transitions(request, &clusters, &targets);
-    let shares = outcome::shares(&clusters, &targets, &transitions, &replacement.lost, request.now);
+    let mut shares = outcome::shares(&clusters, &targets, &transitions, &replacement.lost, request.now);
     let (steps, binding) = steps::steps(request, &clusters, &targets, &transitions, &replacement.verdicts, &mut notes);
+    outcome::receive(&mut shares, &clusters, &steps, request.now);
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }
 

@@ -293,9 +293,8 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Whether headroom received at `got` still affects a decision; otherwise the time need not be stored.
-    #[must_use]
-    pub fn minds(&self, got: Timestamp) -> bool {
+    /// Whether headroom received at `got` still affects a decision.
+    pub(super) fn minds(&self, got: Timestamp) -> bool {
         self.within(Some(got), self.window.max(REACTION))
     }
 

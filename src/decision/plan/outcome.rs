@@ -5,7 +5,9 @@ use jiff::Timestamp;
 use super::assignment::{Target, Targets};
 use super::owed::unserved;
 use super::transition::Transition;
-use super::{Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Why};
+use super::{
+    Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Request, Why,
+};
 use crate::decision::split::Replicas;
 
 /// A plan.
@@ -140,6 +142,17 @@ pub enum Wait {
 }
 
 impl Share<'_> {
+    /// When it received headroom, while that affects a decision; otherwise the time need not be stored. A cluster that
+    /// waits for its HPA receives with that.
+    #[must_use]
+    pub fn received(&self, request: &Request<'_>) -> Option<Timestamp> {
+        let waits =
+            |cluster: &Cluster<'_>| cluster.name == self.cluster && cluster.hpa.is_none_or(|hpa| hpa.written.is_none());
+        let minds =
+            |got: &Timestamp| request.minds(*got) || self.target.is_some() && request.clusters.iter().any(waits);
+        self.memory.got.filter(minds)
+    }
+
     /// The target that the next plan starts from; `None` for a cluster that does not take part.
     #[must_use]
     pub fn kept(&self) -> Option<Bounds> {
@@ -170,6 +183,20 @@ pub(super) fn shares<'a>(
         },
     ));
     shares
+}
+
+/// Clusters that get their first HPA now receive their headroom now: until then nothing shows whether they need it, and
+/// one that is back waits for minutes until its old HPA is gone.
+pub(super) fn receive(shares: &mut [Share<'_>], clusters: &[&Cluster<'_>], steps: &[Step<'_>], now: Timestamp) {
+    for step in steps.iter().filter(|step| step.wait == Wait::Nothing) {
+        let Action::ApplyHpa { cluster: name, .. } = step.action else { continue };
+        let cluster = clusters.binary_search_by_key(&name, |cluster| cluster.name);
+        let first = cluster.ok().and_then(|at| clusters.get(at)).is_some_and(|cluster| cluster.hpa.is_none());
+        let share = shares.binary_search_by_key(&name, |share| share.cluster);
+        if let Some(share) = share.ok().filter(|_| first).and_then(|at| shares.get_mut(at)) {
+            share.memory.got = share.memory.got.map(|_| now);
+        }
+    }
 }
 
 /// The share with the state to store for a cluster that does not take part.

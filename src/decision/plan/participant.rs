@@ -14,8 +14,8 @@ pub(super) struct Participant<'a> {
     pub(super) capacity: Replicas,
     /// Its upper limit.
     pub(super) high: Replicas,
-    /// Its current bounds, where participants of about one size should keep their order; `None`: only their sizes
-    /// count.
+    /// Its current max, where participants of about one size should keep their order, and what they have of a share that
+    /// is rounded; `None`: only their sizes count.
     pub(super) kept: Option<Replicas>,
 }
 

@@ -169,6 +169,7 @@ fn admit(
         name: participant.cluster.name,
         current: 0,
         weight: (*wanted).into(),
+        kept: 0,
         low: 0,
         high: *wanted,
     });

@@ -210,7 +210,7 @@ fn cut(lines: &mut [Line<'_>], over: u64, floor: fn(&Line<'_>) -> Replicas) {
     let Some(over) = Replicas::try_from(over).ok().filter(|over| *over > 0) else { return };
     let parts = lines.iter().map(|line| {
         let high = line.max.saturating_sub(floor(line));
-        Part { name: line.name, current: 0, weight: line.weight, low: 0, high }
+        Part { name: line.name, current: 0, weight: line.weight, kept: 0, low: 0, high }
     });
     let parts: Vec<Part<'_>> = parts.collect();
     for (line, taken) in lines.iter_mut().zip(by_weight(over, &parts)) {

@@ -1,7 +1,9 @@
 //! Headroom that a full cluster donates, and that returns.
 
 use fhpa::decision::hpa::behavior::Select;
-use fhpa::decision::plan::{Action, Cause, Cluster, Memory, Plan, Policy, Reason, Request, Stuck, Why, plan};
+use fhpa::decision::plan::{
+    Action, Cause, Cluster, Hpa, HpaVersion, Memory, Plan, Policy, Reason, Request, Stuck, Why, plan,
+};
 use jiff::SignedDuration;
 
 use super::{HALF, MINUTE, NOW, REACTION, TWICE, WINDOW, ago, assists, at_rest, of, room, rules, scales};
@@ -116,6 +118,20 @@ fn g10_headroom_is_divided_again_by_what_there_is_room_for() {
 }
 
 #[test]
+fn measurements_that_vary_by_a_pod_move_nothing_between_clusters_of_one_size() {
+    let cluster = |name, available| Cluster { available: Some(available), ..runs(name, 1) };
+    for rooms in [[40, 40, 41, 39], [39, 41, 40, 40], [41, 39, 39, 41]] {
+        let [m1, m2, m3, m4] = rooms;
+        let clusters = [("m1", m1), ("m2", m2), ("m3", m3), ("m4", m4)];
+        let mut request =
+            at_rest(Policy::DynamicWeighted, clusters.map(|(name, available)| (cluster(name, available), 1, 2)));
+        request.period = Some(MINUTE);
+        let kept = clusters.map(|(name, _)| (name, 1, 2));
+        assert_eq!(targets(&plan(&request)), named(kept), "{rooms:?}");
+    }
+}
+
+#[test]
 fn while_nobody_says_how_much_room_there_is_nothing_is_divided_again() {
     let cluster = |name, available| Cluster { available, ..runs(name, 6) };
     let mut request = at_rest(Policy::DynamicWeighted, [(cluster("m1", Some(9)), 1, 7), (cluster("m2", None), 1, 12)]);
@@ -166,6 +182,31 @@ fn within_the_window_nobody_gets_back_what_it_gave() {
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 13), ("m2", 1, 9)]));
     request.clusters[1].memory.got = ago(299);
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 8), ("m2", 1, 14)]));
+}
+
+#[test]
+fn a_cluster_that_is_back_receives_its_headroom_with_its_hpa() {
+    let mut request = at_max(Policy::Aggregated);
+    let m2 = &mut request.clusters[1];
+    (m2.hpa, m2.desired, m2.load, m2.memory.got) = (None, None, None, ago(400));
+    let mut waiting = request.clone();
+    waiting.clusters[1].hpa =
+        Some(Hpa { written: None, version: HpaVersion::V2, confirmed: false, outstanding: 1, held: false });
+    let seen = plan(&waiting);
+    assert_eq!(of(&seen, "m2").received(&waiting), ago(400), "the old HPA is still there");
+    let seen = plan(&request);
+    let written = seen.now().any(|step| matches!(step.action, Action::ApplyHpa { cluster: "m2", .. }));
+    assert!(written, "{:?}", seen.steps);
+    assert_eq!(of(&seen, "m2").memory.got, Some(NOW));
+
+    let mut begun = at_max(Policy::Aggregated);
+    begun.clusters[1].memory.got = Some(NOW);
+    begun.now += WINDOW - SignedDuration::from_secs(1);
+    assert_eq!(targets(&plan(&begun)), named([("m1", 1, 8), ("m2", 1, 14)]));
+    begun.now += SignedDuration::from_secs(1);
+    let later = plan(&begun);
+    assert_eq!(targets(&later), named([("m1", 1, 13), ("m2", 1, 9)]));
+    assert_eq!(of(&later, "m2").received(&begun), None, "the window is over");
 }
 
 #[test]

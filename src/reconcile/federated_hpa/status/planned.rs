@@ -120,7 +120,7 @@ impl<'a> Planned<'a> {
         let request = &self.observed.request;
         self.plan.shares.iter().map(move |share| {
             let mut share = *share;
-            share.memory.got = share.memory.got.filter(|got| request.minds(*got));
+            share.memory.got = share.received(request);
             (share.cluster, convert::memory::unnamed(&share, kept.get(share.cluster).copied()))
         })
     }
