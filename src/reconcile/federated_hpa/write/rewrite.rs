@@ -39,8 +39,8 @@ impl Applier {
             let missed = missed(view, member_hpa).is_some_and(|due| due <= now);
             let bounds = match member_hpa.hpa.written {
                 Some(bounds) if missed || *member_hpa.content != **content => bounds,
-                // Karmada deletes the HPA of a Work that is being deleted, whatever is in it.
-                None if missed => Bounds { min: outstanding.min(1), max: outstanding },
+                // Karmada deletes the HPA of a Work that is being deleted, whatever is in it: no bound is raised.
+                None if missed => Bounds { min: outstanding.min(1), max: outstanding.min(1) },
                 _ => continue,
             };
             let held = member_hpa.hpa.held;
