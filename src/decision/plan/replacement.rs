@@ -186,8 +186,7 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// Stores what was to be requested once more, and no cluster has room for: the next plan requests it again. What
     /// leaving clusters still run is due again: as the min of another it would take their place before it is ready.
-    fn keep(&mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], rest: Replicas) {
-        let mut rest = rest;
+    fn keep(&mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], mut rest: Replicas) {
         for (cluster, lost) in self.clusters.iter().zip(&mut self.lost).filter(|(cluster, _)| still_runs(cluster)) {
             let Some(Lost { ran, due, .. }) = lost else { continue };
             let again = rest.min((*ran).min(cluster.may_run()).saturating_sub(*due));

@@ -66,8 +66,9 @@ fn missed(view: &View, member_hpa: &MemberHpa) -> Option<Timestamp> {
     due(cluster, member_hpa.written_at()?)
 }
 
-/// When to write an HPA again that was written or deleted at `written`, without confirmation: ten seconds after the cluster is back,
-/// and then after as long again each time, until ten minutes have passed. `None` where the cluster did not miss it.
+/// When to write an HPA again that was written or deleted at `written`, without confirmation: ten seconds after the
+/// cluster is back, and then after as long again each time, until ten minutes have passed. `None` where the cluster did
+/// not miss it.
 ///
 /// Karmada tries a Work again after 5 ms, then after twice as long each time, up to 1,000 s, and does not begin anew when
 /// the cluster is back: what it missed would come as late again as it was away. A changed Work is applied at once; but
