@@ -277,6 +277,17 @@ fn an_edit_of_weights_takes_no_running_replica() {
 }
 
 #[test]
+fn where_more_is_asked_for_than_max_ready_replicas_stay_before_those_that_start() {
+    let asked = |name, ready| Cluster { ready, ..runs(name, 8) };
+    let clusters = vec![asked("m1", 4), asked("m2", 0), asked("m3", 4)];
+    let request = request(total(1, 8), Policy::StaticWeighted, clusters);
+    let plan = plan(&request);
+    assert_eq!(targets(&plan), named([("m1", 1, 3), ("m2", 1, 3), ("m3", 1, 2)]));
+    let now: Vec<u32> = plan.shares.iter().map(|share| share.now.max).collect();
+    assert_eq!(now, [3, 1, 4], "each has at least one");
+}
+
+#[test]
 fn a_returned_cluster_waits_for_its_min_while_all_of_the_budget_runs() {
     let mut request = settled(request(total(4, 4), Policy::StaticWeighted, vec![runs("m1", 4)]));
     request.clusters.push(cluster("m2"));

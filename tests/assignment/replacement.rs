@@ -450,6 +450,25 @@ fn one_that_answers_again_and_is_not_reported_yet_is_replaced_before_it_goes() {
 }
 
 #[test]
+fn the_old_hpa_of_a_cluster_that_is_back_asks_for_nothing() {
+    let hpa = |written, outstanding| {
+        Some(Hpa { written, version: HpaVersion::V2, confirmed: written.is_some(), outstanding, held: false })
+    };
+    let busy = |name| Cluster { hpa: hpa(Some(total(1, 6)), 6), available: Some(31), ..runs(name, 6) };
+    let back = Cluster { hpa: hpa(None, 3), available: Some(34), wished: Some(3), last: Some(3), ..cluster("a") };
+    let leaves = Cluster { chosen: false, state: LEAVES, ..busy("c") };
+    let request = request(total(3, 12), Policy::DynamicWeighted, vec![back, busy("b"), leaves]);
+    let plan = plan(&request);
+    let max = plan.now().find_map(|step| match step.action {
+        Action::ApplyHpa { cluster: "c", bounds, .. } => Some(bounds.max),
+        _ => None,
+    });
+    assert_eq!(max, Some(5), "it releases a quarter: {:?}", plan.steps);
+    let floor = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.floor;
+    assert_eq!(floor.map(|floor| floor.replicas), Some(1));
+}
+
+#[test]
 fn one_whose_hpa_is_being_deleted_and_that_is_not_reported_yet_is_replaced_before_it_goes() {
     let hpa = Some(Hpa { written: None, version: HpaVersion::V2, confirmed: true, outstanding: 3, held: false });
     let empty = Cluster { chosen: false, state: LEAVES, hpa, current: Some(0), ready: 0, ..runs("a", 3) };

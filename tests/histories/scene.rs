@@ -204,7 +204,7 @@ impl Scene {
 
     /// Whether a quota allows fewer replicas than there are.
     pub fn exceeds_quota(&self) -> bool {
-        self.watched.laws().world().exceeds_quota("prod")
+        self.watched.laws().world().exceeds_quota("prod", None)
     }
 
     /// Objects of which the status says that something is yet to be done.

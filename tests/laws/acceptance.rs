@@ -61,9 +61,11 @@ impl RunsWhatItAccepts {
         let key = (change.kind.to_owned(), Name::of(change.object()));
         let generation = |object| int(object, "/metadata/generation");
         if change.before.and_then(generation) != change.after.and_then(generation) {
+            // An update is not refused for what it leaves as it was.
+            let target = |object: &serde_json::Value| object.pointer("/spec/scaleTargetRef").cloned();
             if self.unregistered && change.after.is_some() {
                 self.unjudged.insert(key.clone());
-            } else {
+            } else if change.before.and_then(target) != change.after.and_then(target) {
                 self.unjudged.remove(&key);
             }
         }

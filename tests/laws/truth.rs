@@ -69,8 +69,11 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
         .collect();
     if holds("Ready") {
         // Whether they are in force is what Assigned says.
-        if let Some((_, why)) = in_force.iter().find(|(_, why)| why.ends_with("has no HPA")) {
-            found.push(("Ready=True is said", why.clone()));
+        // What is missing in a cluster that is cut off is known once Karmada sees that it is.
+        for (cluster, why) in in_force.iter().filter(|(_, why)| why.ends_with("has no HPA")) {
+            let answers = world.answers(cluster);
+            let what = if answers { "Ready=True is said" } else { "Ready=True is said while it is down" };
+            found.push((what, why.clone()));
         }
         let without = hpa.desired.iter().find(|(cluster, bounds)| {
             let target =

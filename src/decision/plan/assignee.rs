@@ -27,7 +27,7 @@ impl Assignee<'_, '_> {
 
     /// Its running replicas, or those that it was asked to run in place of others.
     pub(super) fn asked(&self) -> Replicas {
-        self.participant.cluster.running().max(self.target.memory.floor())
+        self.participant.cluster.may_run().max(self.target.memory.floor())
     }
 
     /// Lower limit of its max: its running replicas, its replacement replicas, and its min.

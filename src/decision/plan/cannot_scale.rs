@@ -14,7 +14,8 @@ use crate::decision::split::Replicas;
 ///
 /// A silent cluster keeps its state, and one at its max while a write of its HPA is not confirmed. Replicas requested
 /// from others for a cluster are forgotten when it needs no more, not when the symptom is gone for a moment: releasing
-/// headroom alone removes pending pods.
+/// headroom alone removes pending pods, and help may bring a metric just within the tolerance until the HPA of the
+/// helper removes it again.
 pub(super) fn look(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Option<Timestamp> {
     let known = |assignee: &&mut Assignee<'_, '_>| {
         assignee.answers() && !is_unknown(assignee.participant.cluster, &assignee.target.memory)
@@ -23,7 +24,7 @@ pub(super) fn look(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) ->
         let memory = &mut assignee.target.memory;
         let since = memory.stuck.map_or(request.now, |stuck| stuck.since);
         memory.stuck = cause(request, assignee.participant.cluster).map(|cause| Stuck { cause, since });
-        if memory.stuck.is_none() && !assignee.participant.cluster.load.is_some_and(|load| request.is_above(load)) {
+        if memory.stuck.is_none() && !assignee.participant.cluster.load.is_some_and(|load| load.is_above_by(0)) {
             memory.helped = 0;
         }
     }

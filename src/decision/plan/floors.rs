@@ -52,9 +52,11 @@ pub(super) fn wants(assignee: &Assignee<'_, '_>) -> Replicas {
 }
 
 /// Replicas that its HPA may want: while its bounds are on their way, those that it wanted before. It would run these
-/// by itself, so they replace none of another cluster.
+/// by itself, so they replace none of another cluster. An HPA that is being deleted will ask for none.
 pub(super) fn may_want(assignee: &Assignee<'_, '_>) -> Replicas {
-    assignee.participant.cluster.wished.filter(|_| assignee.answers()).unwrap_or_default()
+    let cluster = assignee.participant.cluster;
+    let stays = || cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
+    cluster.wished.filter(|_| assignee.answers() && stays()).unwrap_or_default()
 }
 
 /// Whether load still has to move to the receivers.

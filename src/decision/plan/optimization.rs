@@ -125,9 +125,9 @@ fn steady<'a>(assignee: &Assignee<'_, 'a>) -> Participant<'a> {
 /// From its current replicas to its capacity.
 fn range(assignee: &Assignee<'_, '_>) -> Range {
     let has = assignee.target.bounds.max;
-    let current = assignee.participant.cluster.current.unwrap_or_default();
-    let low = assignee.floor().max(current).min(has);
-    Range { low, high: assignee.participant.cluster.capacity().max(has).min(assignee.participant.high).max(low) }
+    let cluster = assignee.participant.cluster;
+    let low = assignee.floor().max(cluster.current.unwrap_or_else(|| cluster.may_run())).min(has);
+    Range { low, high: cluster.capacity().max(has).min(assignee.participant.high).max(low) }
 }
 
 /// Whether the change is at least a tenth of the bounds.

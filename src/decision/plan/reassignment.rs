@@ -148,7 +148,7 @@ fn admit(
     let held: u64 = kept.iter().map(|bounds| u64::from(bounds.max)).sum();
     let free = u64::from(request.total.max).saturating_sub(held);
     let need: u64 = wanted.iter().map(|wanted| u64::from(*wanted)).sum();
-    let busy = |participant: &Participant<'_>| participant.cluster.running().max(participant.cluster.memory.floor());
+    let busy = |participant: &Participant<'_>| participant.cluster.may_run().max(participant.cluster.memory.floor());
     let slack =
         |participant: &Participant<'_>, bounds: &Bounds| bounds.max.saturating_sub(bounds.min.max(busy(participant)));
     let spare = |of: &dyn Fn(&Participant<'_>, &Bounds) -> Replicas, kept: &[Bounds]| {

@@ -59,7 +59,7 @@ pub(super) fn is_known(cluster: &Cluster<'_>) -> bool {
 /// Replicas that it runs, and at least one where it has an entry. An HPA without an entry, from before it left, may
 /// wait like a new cluster: running replicas of a cluster that leaves are not removed for it.
 pub(super) fn present(cluster: &Cluster<'_>) -> Replicas {
-    at_least_one(cluster, cluster.running())
+    at_least_one(cluster, cluster.may_run())
 }
 
 fn at_least_one(cluster: &Cluster<'_>, replicas: Replicas) -> Replicas {
@@ -98,7 +98,7 @@ fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -
         (ClusterState::Serving | ClusterState::Silent, Some(&whole @ Target { bounds: target, memory, held, .. }))
             if target.is_some() =>
         {
-            let running = if request.policy.divides() { cluster.running().min(cluster.limits.most) } else { 0 };
+            let running = if request.policy.divides() { cluster.may_run().min(cluster.limits.most) } else { 0 };
             let bounds =
                 floored(cluster, Target { bounds: Bounds { max: target.max.max(running), ..target }, ..whole });
             let replicas = bounds.min;
@@ -132,13 +132,15 @@ struct Line<'a> {
     stays: Replicas,
     /// Its running replicas; 1 where there is already an entry.
     running: Replicas,
+    /// As `running`, without those that start: more than its budget is asked for, so some of them never will.
+    ready: Replicas,
     /// Replicas that must not be taken from it: its min, and its running replicas within its target.
     due: Replicas,
 }
 
 /// Cuts the transitions to the budget: first leaving clusters, as far as the others need their running or replacement
-/// replicas; then the others, first headroom, then min - a new cluster waits rather than take running replicas - and
-/// last running replicas above a target.
+/// replicas; then the others, first headroom, then min - a new cluster waits rather than take running replicas - then
+/// replicas that start, and last running replicas above a target.
 fn fit(
     request: &Request<'_>,
     clusters: &[&Cluster<'_>],
@@ -152,22 +154,24 @@ fn fit(
             Transition::Have { bounds, .. } => {
                 let whole = *target;
                 let target = target.map(|target| target.bounds).unwrap_or_default();
-                let running = cluster.running();
+                let running = cluster.may_run();
                 let gentle = running.max(target.min).max(bounds.min).min(bounds.max);
                 let due = running.min(target.max).max(target.min).min(bounds.max);
                 let weight = target.max.into();
                 let running = present(cluster).min(bounds.max);
+                let ready = if cluster.is_unknown() { cluster.may_run() } else { cluster.ready };
+                let ready = at_least_one(cluster, ready).max(target.min).min(bounds.max);
                 let asked = whole.map_or(0, |target| target.memory.floor());
                 let busy = running.max(asked).min(bounds.max);
                 let stays = at_least_one(cluster, cluster.stays()).max(asked).min(bounds.max);
-                stay.push(Line { at, name: cluster.name, weight, max: bounds.max, gentle, busy, stays, running, due });
+                let (name, max) = (cluster.name, bounds.max);
+                stay.push(Line { at, name, weight, max, gentle, busy, stays, running, ready, due });
             }
             Transition::Leave(Bounds { max, .. }) => {
                 let weight = (*max).into();
                 let gentle = max.saturating_sub(part(cluster.memory.lost.map_or(*max, |lost| lost.ran)));
-                let none =
-                    Line { at, name: cluster.name, weight, max: *max, gentle, busy: 0, stays: 0, running: 0, due: 0 };
-                go.push(none);
+                let (name, max) = (cluster.name, *max);
+                go.push(Line { at, name, weight, max, gentle, busy: 0, stays: 0, running: 0, ready: 0, due: 0 });
             }
             Transition::Drop | Transition::Rest => {}
         }
@@ -181,8 +185,8 @@ fn fit(
         cut(&mut go, over, floor);
     }
     let room = budget.saturating_sub(sum(&go));
-    let floors: [fn(&Line<'_>) -> Replicas; 4] =
-        [|line| line.gentle, |line| line.busy, |line| line.running, |line| line.due];
+    let floors: [fn(&Line<'_>) -> Replicas; 5] =
+        [|line| line.gentle, |line| line.busy, |line| line.running, |line| line.ready, |line| line.due];
     for floor in floors {
         let over = sum(&stay).saturating_sub(room);
         cut(&mut stay, over, floor);

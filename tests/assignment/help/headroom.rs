@@ -139,6 +139,22 @@ fn while_nobody_says_how_much_room_there_is_nothing_is_divided_again() {
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 7), ("m2", 1, 12)]));
 }
 
+#[test]
+fn a_cluster_that_does_not_tell_its_replicas_keeps_them_when_headroom_is_divided_again() {
+    let cluster = |name| Cluster { available: Some(30), ..runs(name, 3) };
+    let mut request = at_rest(
+        Policy::Aggregated,
+        [(cluster("m1"), 2, 3), (cluster("m2"), 1, 3), (Cluster { last: Some(3), ..cluster("m3") }, 1, 3)],
+    );
+    request.period = Some(MINUTE);
+    let m3 = &mut request.clusters[2];
+    (m3.current, m3.ready) = (None, 0);
+    assert_eq!(targets(&plan(&request)), named([("m1", 2, 3), ("m2", 1, 3), ("m3", 1, 3)]));
+    // Its template has changed, and it runs one by now.
+    request.clusters[2].current = Some(1);
+    assert_eq!(targets(&plan(&request)), named([("m1", 2, 5), ("m2", 1, 3), ("m3", 1, 1)]));
+}
+
 /// m1 is at its max and wants twice as much; m2 wants less than it may have.
 fn at_max(policy: Policy) -> Request<'static> {
     let m1 = Cluster { load: Some(TWICE), available: Some(5), ..runs("m1", 8) };

@@ -91,6 +91,19 @@ fn help_is_asked_for_once_and_again_only_for_more() {
 }
 
 #[test]
+fn help_that_brings_a_metric_within_the_tolerance_is_not_asked_for_anew_when_its_hpa_removes_it() {
+    let at = |value| Some(Load { value, target: 100 });
+    let c1 = |value| Cluster { available: Some(5), load: at(value), ..runs("c1", 6) };
+    let remembered = |value| {
+        let mut request = at_rest(Policy::StaticWeighted, [(c1(value), 1, 6), (room("c2", 20), 1, 3)]);
+        request.clusters[0].memory.helped = 2;
+        of(&plan(&request), "c1").memory.helped
+    };
+    assert_eq!([110, 101].map(remembered), [2, 2], "without the help it is at its max again");
+    assert_eq!(remembered(100), 0, "it needs no more");
+}
+
+#[test]
 fn a_member_whose_workload_cannot_be_written_is_asked_by_the_min_of_its_hpa() {
     let pull = Cluster { reach: Reach::BOUNDS, ..room("c2", 30) };
     let mut request = short(Policy::Aggregated, [pull, room("c3", 3)]);

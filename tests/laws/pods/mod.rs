@@ -7,13 +7,15 @@
 //! a while after. It is covered by spare replicas in other clusters, which serve that demand from then on, so that a
 //! pod replaces one only. Unused spare pods become demand after a while.
 //!
-//! Tolerated: the member's own HPA, within bounds that allow the demand; the user's `maxReplicas`, or upper threshold of
-//! a cluster, below the ready replicas; `scalingToZero`; a workload, a namespace or an object that the user deleted; the purge mode `Directly`; a
-//! cluster that did not answer when it left, or before its workload was deleted, which happens after it is back, even
-//! where it got a share again; the same for a cluster that Karmada's own division left out before a FederatedHPA held
-//! the workload; the whole copy of a workload that was Duplicated when the cluster left, while another serves; a quarter
-//! of the replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a
-//! replacement; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes Karmada refuse
+//! Tolerated: the member's own HPA, within bounds that allow the demand; the user's `maxReplicas`, or upper threshold
+//! of a cluster, below the ready replicas; `scalingToZero`; a workload, a namespace or an object that the user deleted;
+//! the purge mode `Directly`; a cluster that did not answer when it left, or before its workload was deleted, which
+//! happens after it is back, even where it got a share again; of a lost cluster, what Karmada did not tell, and what
+//! the others added since it stopped to answer; what was divided before the workload was taken over, or after it was to
+//! be given back; the same for a cluster that Karmada's own division left out before a FederatedHPA held the workload;
+//! the whole copy of a workload that was Duplicated when the cluster left, while another serves; a quarter of the
+//! replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a replacement
+//! or of a taint; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes Karmada refuse
 //! every division of them.
 
 mod past;
@@ -73,6 +75,7 @@ impl Law for Pods {
 
     fn passed(&mut self, court: &mut Court<'_>) {
         for (target, past) in &mut self.past {
+            past.keep_excess(court.world);
             past.age(target, court);
             past.look_at_lost(target, court);
         }
@@ -85,7 +88,8 @@ impl Pods {
             self.past.entry(hpa.workload().clone()).or_default();
         }
         for (target, past) in &mut self.past {
-            let held = world.acts_on(target).is_some();
+            let acting = world.acts_on(target);
+            let held = acting.is_some_and(|(owner, _)| past.held || has_begun(owner, target, world));
             // One that nobody ever held was not released.
             let since = if past.moves_after { world.now.checked_sub(AFTERMATH).ok() } else { Some(world.now) };
             past.released = if held { None } else { past.released.or(since.filter(|_| past.held)) };
@@ -125,11 +129,19 @@ impl Pods {
     /// One that is evicted, or left a moment ago, and stops to answer has failed: what it runs is not known to carry
     /// anything.
     fn saw_cluster(&mut self, name: &serde_json::Value, world: &World) {
-        let Some(silent) = name.as_str().filter(|name| !world.answers(name)) else { return };
+        let Some(name) = name.as_str() else { return };
+        if world.answers(name) {
+            for past in self.past.values_mut() {
+                past.others_then.remove(name);
+            }
+            return;
+        }
         for past in self.past.values_mut() {
-            let left = past.held && !past.entries.contains(silent) && past.shares.contains_key(silent);
-            if left || past.leaving.contains_key(silent) {
-                past.gone.insert(silent.to_owned(), world.now);
+            let others = past.others_of(name, world);
+            past.others_then.entry(name.to_owned()).or_insert(others);
+            let left = past.held && !past.entries.contains(name) && past.shares.contains_key(name);
+            if left || past.leaving.contains_key(name) {
+                past.gone.insert(name.to_owned(), world.now);
             }
         }
     }
@@ -142,7 +154,7 @@ impl Pods {
             let before = past.placement.replace(binding.placement);
             if before.is_some_and(|before| before != binding.placement) {
                 past.placed = Some(world.now);
-                past.moves_after |= world.acts_on(target).is_some_and(|(_, hpa)| hpa.deleting);
+                past.moves_after |= world.acts_on(target).is_some_and(|(_, hpa)| hpa.deleting || hpa.target != *target);
             }
             if past.released.is_some() && before.is_some_and(|before| before != binding.placement) {
                 past.released = world.now.checked_sub(AFTERMATH).ok();
@@ -165,7 +177,7 @@ impl Pods {
                     past.copies.insert(cluster.clone());
                 }
                 if !world.answers(&cluster) {
-                    past.lose(target, &cluster, binding.purges_at_once, court);
+                    past.lose(target, &cluster, binding, court);
                 }
             }
             past.copies.retain(|cluster| !entries.contains(cluster));
@@ -184,6 +196,12 @@ impl Pods {
         let bounds = member.filter(|hpa| hpa.ours).map(|hpa| hpa.bounds);
         let share = past.shares.entry(change.place.to_owned()).or_default();
         (share.min, share.max) = bounds.map_or((0, i64::MAX), |bounds| (bounds.min, bounds.max));
+        // Whoever wrote the lower max did not know what the member's HPA had added in that moment.
+        if let Some((at, by)) = share.raised.filter(|_| share.asked > share.max)
+            && world.now.duration_since(at) < REPORTED
+        {
+            share.demand = share.demand.min(share.max.max(share.asked - by));
+        }
     }
 
     fn saw_workload(&mut self, change: &Change<'_>, target: &Target, court: &mut Court<'_>) {
@@ -229,11 +247,21 @@ impl Pods {
             (true, true) => share.demand.min(after.asked),
             (true, false) => share.demand.min(after.asked.max(0)),
         };
+        if by_hpa && after.asked > before.asked {
+            share.raised = Some((world.now, after.asked - before.asked));
+        }
         share.asked = after.asked;
         past.pay();
         past.age(target, court);
         past.look_at_lost(target, court);
     }
+}
+
+/// Whether a workload was taken over by the FederatedHPA that has the finalizer for it: before its first HPA is written
+/// and Karmada's scheduler suspended, both go on as if it were not there.
+fn has_begun(owner: &Name, target: &Target, world: &World) -> bool {
+    let writes = || world.sent.values().any(|sent| sent.owner == *owner && !sent.deleting);
+    world.binding(target).is_none_or(|binding| binding.suspended) || writes()
 }
 
 fn ended(since: Timestamp, world: &World) -> bool {
@@ -262,7 +290,8 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     // The user asks for less than there is.
     let most = federated.map_or(template.asked, |hpa| hpa.bounds.max);
     let duplicated = federated.map_or(!binding.divides, |hpa| world.duplicates(hpa));
-    let own = past.shares.get(cluster).map_or(0, |share| share.ready);
+    let before = past.shares.get(cluster).copied().unwrap_or_default();
+    let own = before.ready;
     let all: i64 = past.shares.values().map(|share| share.ready).sum();
     // What was divided a moment ago may still be on its way.
     let divided = binding.divided.is_some_and(|until| world.now.duration_since(until) < AFTERMATH);
@@ -270,6 +299,6 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     let mut thresholds = federated.iter().flat_map(|hpa| &hpa.thresholds);
     let lowered = lowered || thresholds.any(|most| own > *most && after.asked >= *most);
     let lowered = lowered || duplicated && divided && all > most;
-    let exceeds = world.exceeds_quota(&target.name.namespace);
+    let exceeds = world.exceeds_quota(&target.name.namespace, Some((target, before.asked - after.asked)));
     gone || left || to_zero || lowered || by_user || exceeds || binding.purges_at_once
 }

@@ -5,8 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::Court;
-use super::super::world::{Federated, Target, World};
+use super::super::world::{Binding, Federated, Target, World};
 use super::{AFTERMATH, AT_ONCE, PATIENCE, REPORTED, SECOND, ended};
+
+/// HPAs act on new bounds so late.
+const SYNCED: SignedDuration = SignedDuration::from_secs(20);
+/// Karmada tries a deletion that a cluster missed again after waits of up to 1,000 s, and then deletes for a moment.
+const MISSED: SignedDuration = SignedDuration::from_secs(1_060);
 
 /// What is known of one workload in one cluster.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +27,8 @@ pub struct Share {
     pub max: i64,
     /// The most that was ready.
     pub most: i64,
+    /// When its HPA last asked for more, and how many more.
+    pub raised: Option<(Timestamp, i64)>,
 }
 
 impl Share {
@@ -52,7 +59,7 @@ pub struct Past {
     /// The placement of its binding, and when it became that.
     pub placement: Option<u64>,
     pub placed: Option<Timestamp>,
-    /// Whether it got another placement while it was about to be given back.
+    /// Whether it got another placement while it was about to be given back, to be deleted or for another workload.
     pub moves_after: bool,
     /// What ran beyond max when max fell, as far as it was not removed yet, and until when it may be.
     pub excess: i64,
@@ -70,6 +77,8 @@ pub struct Past {
     /// even where they got a share again.
     pub gone: BTreeMap<String, Timestamp>,
     pub lost: Vec<Lost>,
+    /// What the others were asked for when a cluster stopped to answer: what came up since then replaces it.
+    pub others_then: BTreeMap<String, i64>,
     /// Replicas that HPAs of members removed, and when: for a moment nobody knows.
     pub fell: Vec<(Timestamp, i64)>,
     /// Of these, what went below the min of the member's HPA: another scaler of the user did that.
@@ -85,14 +94,14 @@ impl Past {
 
     /// Another scaler removed replicas below the min of the member's HPA.
     pub fn cut(&mut self, replicas: i64, now: Timestamp) {
-        self.cut.retain(|(at, _)| now.duration_since(*at) < REPORTED);
+        self.cut.retain(|(at, _)| now.duration_since(*at) < SYNCED);
         self.cut.push((now, replicas));
     }
 
-    /// Has what another scaler removed a moment ago, which nobody knew, account for what runs nowhere else. Returns the
+    /// Has what another scaler removed, which nobody knew when the bounds were written that take effect now, account for what runs nowhere else. Returns the
     /// rest.
     fn excuse(&mut self, mut uncovered: i64, now: Timestamp) -> i64 {
-        for (_, cut) in self.cut.iter_mut().filter(|(at, _)| now.duration_since(*at) < REPORTED) {
+        for (_, cut) in self.cut.iter_mut().filter(|(at, _)| now.duration_since(*at) < SYNCED) {
             let taken = uncovered.min(*cut);
             *cut -= taken;
             uncovered -= taken;
@@ -103,13 +112,27 @@ impl Past {
     /// The user asks for fewer replicas than run: which of them go is not said, and members remove some by themselves.
     pub fn exceed(&mut self, target: &Target, world: &World) {
         let Some((_, hpa)) = world.acts_on(target).filter(|(_, hpa)| !world.duplicates(hpa)) else { return };
-        let all: i64 = self.shares.values().map(|share| share.ready).sum();
+        // An HPA cannot ask for less than one, be it ready or not.
+        let all: i64 = self.shares.values().map(|share| share.ready.max(share.asked.min(1))).sum();
         if all > hpa.bounds.max {
             self.excess = self.excess.max(all - hpa.bounds.max);
             self.excess_until = world.now.checked_add(AFTERMATH).ok();
-        } else if self.excess_until.is_some_and(|until| world.now > until) {
+            return;
+        }
+        self.keep_excess(world);
+        if self.excess_until.is_some_and(|until| world.now > until) {
             self.excess = 0;
             self.exceeded.clear();
+        }
+    }
+
+    /// What a cluster that does not answer runs too much goes only when it is back.
+    pub fn keep_excess(&mut self, world: &World) {
+        let silent = self.shares.iter().filter(|(cluster, _)| !world.answers(cluster));
+        let silent: i64 = silent.map(|(_, share)| share.ready).sum();
+        if self.excess > 0 && silent > 0 && self.excess_until.is_some_and(|until| world.now > until) {
+            self.excess = self.excess.min(silent);
+            self.excess_until = world.now.checked_add(AFTERMATH).ok();
         }
     }
 
@@ -121,7 +144,7 @@ impl Past {
     pub fn is_gone(&self, cluster: &str, now: Timestamp) -> bool {
         self.gone
             .get(cluster)
-            .is_some_and(|since| !self.entries.contains(cluster) || now.duration_since(*since) < PATIENCE)
+            .is_some_and(|since| !self.entries.contains(cluster) || now.duration_since(*since) < MISSED)
     }
 
     /// Whether what happens is still fhpa's doing.
@@ -196,6 +219,8 @@ impl Past {
         };
         let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
         let late = late || self.placed.is_some_and(gives_up);
+        let tainted = court.world.clusters.get(cluster).and_then(|place| place.tainted);
+        let late = late || left == 0 && tainted.is_some_and(|since| ended(since, court.world));
         if uncovered > 0 && self.owed > self.allowance(target, court.world) && !late {
             court.breaks(
                 format!("{target} in {cluster}"),
@@ -221,18 +246,22 @@ impl Past {
         ran.filter(|most| asked + most > hpa.bounds.max).map(|most| (most / 4).max(1)).sum()
     }
 
-    /// A cluster that does not answer is left: the others run what it ran.
-    pub fn lose(&mut self, target: &Target, cluster: &str, at_once: bool, court: &mut Court<'_>) {
+    /// A cluster that does not answer is left: the others run what it ran, as far as Karmada told of it, and as they do
+    /// not run it since then.
+    pub fn lose(&mut self, target: &Target, cluster: &str, binding: &Binding, court: &mut Court<'_>) {
         self.gone.insert(cluster.to_owned(), court.world.now);
+        let told = binding.told.get(cluster).copied().unwrap_or(i64::MAX);
+        let others = self.others_of(cluster, court.world);
+        let more = self.others_then.get(cluster).map_or(0, |then| (others - then).max(0));
         let share = self.share(cluster);
-        let (moved, asked) = (share.demand.min(share.ready), share.asked);
+        let (moved, asked) = ((share.demand.min(share.ready).min(told) - more).max(0), share.asked);
         (share.demand, share.ready, share.asked) = (0, 0, 0);
         for lost in &mut self.lost {
             lost.wanted -= asked;
         }
         let uncovered = self.cover(cluster, moved);
         let assists = court.world.acts_on(target).is_some_and(|(_, hpa)| hpa.assists && !court.world.duplicates(hpa));
-        if uncovered > 0 && assists && !at_once {
+        if uncovered > 0 && assists && !binding.purges_at_once {
             let asked: i64 =
                 self.entries.iter().filter_map(|cluster| self.shares.get(cluster)).map(|share| share.asked).sum();
             let since = court.worked;
@@ -248,6 +277,12 @@ impl Past {
             |cluster: &str| owner.and_then(|owner| world.sent(owner, cluster)).map_or(0, |sent| sent.bounds.min);
         let asked = |cluster: &String| self.shares.get(cluster).map_or(0, |share| share.asked).max(written(cluster));
         self.entries.iter().map(asked).sum()
+    }
+
+    /// Replicas that the others which answer are asked for.
+    pub fn others_of(&self, cluster: &str, world: &World) -> i64 {
+        let others = self.shares.iter().filter(|(name, _)| *name != cluster && world.answers(name));
+        others.map(|(_, share)| share.asked).sum()
     }
 
     pub fn others<'a>(&'a self, world: &'a World) -> impl Iterator<Item = &'a Share> {

@@ -282,6 +282,103 @@ fn what_a_lost_cluster_ran_is_asked_of_the_others_at_once() {
 }
 
 #[test]
+fn of_a_lost_cluster_counts_what_karmada_told_and_what_the_others_did_not_add_since() {
+    let lost = |told: i64, added: i64, asked: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.put("", place("member1", "False"));
+        stream.put("member2", written("hpa", 4 + added, 4 + added));
+        let mut left = binding(&[("member2", 4)]);
+        let status = json!({"clusterName": "member1", "status": {"replicas": told}});
+        left["status"] = json!({"aggregatedStatus": [status]});
+        stream.put("", left);
+        stream.put("member2", written("fhpa", asked, asked));
+        stream.pass(61);
+        stream
+    };
+    lost(4, 0, 8).keeps();
+    lost(4, 0, 7).breaks("law 3");
+    lost(6, 3, 10).keeps();
+    lost(6, 3, 9).breaks("law 3");
+}
+
+#[test]
+fn what_a_cluster_runs_too_much_while_it_does_not_answer_goes_when_it_is_back() {
+    let back = |silent: bool| {
+        let mut stream = Stream::new();
+        if silent {
+            stream.put("", place("member1", "False"));
+        }
+        lower_max(&mut stream, 7);
+        stream.put("member2", written("karmada", 4, 0));
+        stream.pass(40);
+        stream.pass(40);
+        stream.put("", place("member1", "True"));
+        stream.put("member1", written("karmada", 4, 6));
+        stream
+    };
+    back(true).keeps();
+    back(false).breaks("law 3");
+}
+
+#[test]
+fn what_an_hpa_added_in_the_moment_in_which_its_max_came_down_was_not_known() {
+    let lowered = |seconds: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.put("member1", written("hpa", 9, 9));
+        stream.pass(seconds);
+        stream.put("", work("member1", 1, 6));
+        stream.put("member1", member_hpa(1, 6));
+        stream.put("member1", written("hpa", 6, 9));
+        stream
+    };
+    lowered(2).keeps();
+    lowered(10).breaks("law 3");
+}
+
+#[test]
+fn a_tainted_cluster_may_leave_after_the_longest_time_of_a_replacement() {
+    let leaves = |seconds: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.edit("", "Cluster", |cluster| {
+            let taint = json!({"key": "a", "effect": "NoExecute", "timeAdded": "2026-11-20T08:00:00Z"});
+            cluster["spec"] = json!({"taints": [taint]});
+        });
+        stream.pass(seconds);
+        stream.put("", binding(&[("member2", 4)]));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    leaves(600).keeps();
+    leaves(300).breaks("law 3");
+}
+
+#[test]
+fn what_karmada_divides_before_a_workload_is_taken_over_is_not_fhpas_doing() {
+    let divided = |writes: bool| {
+        let mut stream = Stream::new();
+        stream.delete("", &federated(json!({})));
+        for cluster in ["member1", "member2"] {
+            stream.delete("", &work(cluster, 1, 1));
+        }
+        stream.edit("", "ResourceBinding", |binding| binding["spec"]["suspension"] = json!({}));
+        stream.pass(300);
+        stream.broken();
+        stream.put("", federated(json!({})));
+        if writes {
+            stream.put("", work("member1", 1, 18));
+            stream.put("", federated(json!({"conditions": []})));
+        }
+        stream.put("member1", written("karmada", 2, 6));
+        stream
+    };
+    divided(false).keeps();
+    divided(true).breaks("law 3");
+}
+
+#[test]
 fn pods_that_run_for_long_replace_nothing() {
     let mut stream = Stream::new();
     stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
@@ -356,6 +453,21 @@ fn what_follows_from_another_placement_of_a_handed_back_workload_is_the_users_do
     };
     moved(true).keeps();
     moved(false).breaks("law 3");
+    // The same while it is about to be handed back, for another workload or for none.
+    let moves = |given_up: bool| {
+        let mut stream = Stream::new();
+        if given_up {
+            stream.edit("", "FederatedHPA", |hpa| hpa["spec"]["scaleTargetRef"]["name"] = json!("shop"));
+        }
+        stream.edit("", "ResourceBinding", |binding| {
+            binding["spec"]["placement"]["clusterAffinity"] = json!({"clusterNames": ["member2"]});
+        });
+        stream.edit("", "FederatedHPA", |hpa| hpa["metadata"]["finalizers"] = json!([]));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    moves(true).keeps();
+    moves(false).breaks("law 3");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Stream, deployment, federated, member_hpa, status};
+use super::{Stream, deployment, federated, member_hpa, place, status};
 
 fn said(reason: &str) -> Value {
     json!({"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "False", "reason": reason, "message": "no"}]})
@@ -33,6 +33,19 @@ fn what_is_stored_while_no_webhook_is_registered_was_not_accepted() {
     };
     go(true).keeps();
     go(false).breaks("law 1");
+    // An update is not refused for what it leaves as it was.
+    let edited = |field: &str, value: Value| {
+        let mut stream = go(true);
+        stream.edit("", "FederatedHPA", |object| {
+            object["status"] = json!({});
+            object["metadata"]["generation"] = json!(3);
+            *object.pointer_mut(field).unwrap() = value.clone();
+        });
+        stream.edit("", "FederatedHPA", |object| object["status"] = said("TargetNotScalable"));
+        stream
+    };
+    edited("/spec/maxReplicas", json!(15)).keeps();
+    edited("/spec/scaleTargetRef/name", json!("shop")).breaks("law 1");
 }
 
 /// A CronFederatedHPA with one rule, and what is recorded of it.
@@ -83,6 +96,15 @@ fn an_hpa_that_is_not_there_makes_ready_untrue_after_a_while() {
     stream.keeps();
     stream.pass(20);
     stream.breaks("law 9");
+    // Of a cluster that is cut off it is known once that is seen.
+    let mut cut = Stream::new();
+    cut.delete("member1", &member_hpa(1, 18));
+    cut.pass(50);
+    cut.put("", place("member1", "False"));
+    cut.pass(50);
+    cut.keeps();
+    cut.pass(20);
+    cut.breaks("law 9");
     stream.put("", federated(status(&[("member1", 1, 18), ("member2", 1, 12)], "False", 10)));
     stream.pass(600);
     let broken = stream.broken();

@@ -179,6 +179,8 @@ pub struct Workload {
 pub struct Place {
     pub ready: bool,
     pub deleting: bool,
+    /// Since when a taint has its workloads leave.
+    pub tainted: Option<Timestamp>,
 }
 
 /// A member.
@@ -243,14 +245,16 @@ impl World {
         self.bindings.values().find(|binding| binding.target == *target)
     }
 
-    /// Whether the workloads of a namespace are asked for more than a FederatedResourceQuota allows.
-    pub fn exceeds_quota(&self, namespace: &str) -> bool {
+    /// Whether the workloads of a namespace are asked for more than a FederatedResourceQuota allows, or were with so
+    /// many more replicas of one of them.
+    pub fn exceeds_quota(&self, namespace: &str, before: Option<(&Target, i64)>) -> bool {
         let quotas = self.quotas.iter().filter(|(name, _)| name.namespace == namespace);
         quotas.flat_map(|(_, limits)| limits).any(|(resource, limit)| {
             let bindings = self.bindings.values().filter(|binding| binding.target.name.namespace == namespace);
             let used = bindings.map(|binding| {
                 let asked: i64 = self.members.keys().map(|cluster| self.workload(cluster, &binding.target).asked).sum();
-                asked * binding.requests.get(resource).copied().unwrap_or_default()
+                let more = before.filter(|(target, _)| **target == binding.target).map_or(0, |(_, more)| more);
+                (asked + more) * binding.requests.get(resource).copied().unwrap_or_default()
             });
             used.sum::<i64>() > *limit
         })

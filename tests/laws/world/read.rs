@@ -151,7 +151,12 @@ pub(super) fn sent(object: &Value) -> Option<Sent> {
 
 pub(super) fn place(object: &Value) -> Place {
     let ready = items(object, "/status/conditions").iter().find(|condition| text(condition, "/type") == "Ready");
-    Place { ready: ready.is_some_and(|ready| text(ready, "/status") == "True"), deleting: deleting(object) }
+    let taints = items(object, "/spec/taints").iter().filter(|taint| text(taint, "/effect") == "NoExecute");
+    Place {
+        ready: ready.is_some_and(|ready| text(ready, "/status") == "True"),
+        deleting: deleting(object),
+        tainted: taints.filter_map(|taint| text(taint, "/timeAdded").parse().ok()).min(),
+    }
 }
 
 /// Whether a definition has the fields that only ours has.
