@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use fhpa::runtime::clock::steady;
-use serde_json::json;
+use kube::api::{DynamicObject, ListParams};
+use serde_json::{Value, json};
 
 use super::leave::{FIFTEEN, fifteen};
 use crate::stand::{MEMBERS, Stand, deployment, policy};
@@ -25,6 +26,11 @@ async fn tolerating(stand: &Stand, name: &str) {
     stand.federated(name, 3, 45, json!({})).await;
     stand.runs(name, &FIFTEEN).await;
     // Nobody can replace what was never reported.
+    reports_ten(stand, name).await;
+}
+
+/// Waits until Karmada and the HPA of the first member report its ten.
+async fn reports_ten(stand: &Stand, name: &str) {
     stand
         .soon("Karmada reports the ten of member1", async |stand| {
             let binding = stand.binding(name).await.unwrap_or_default();
@@ -32,6 +38,24 @@ async fn tolerating(stand: &Stand, name: &str) {
             reports.iter().any(|one| one["clusterName"] == "member1" && one["status"]["replicas"] == 10)
         })
         .await;
+}
+
+async fn member_works(stand: &Stand, member: &str) -> Vec<DynamicObject> {
+    let works =
+        stand.lab.karmada.api("work.karmada.io/v1alpha1", "Work", "works", Some(&format!("karmada-es-{member}")));
+    works.list(&ListParams::default()).await.unwrap().items
+}
+
+fn manifest(work: &DynamicObject) -> &Value {
+    &work.data["spec"]["workload"]["manifests"][0]
+}
+
+/// The Works of the HPA of that name.
+fn hpas_of<'a>(works: &'a [DynamicObject], name: &'a str) -> impl Iterator<Item = &'a DynamicObject> {
+    works.iter().filter(move |work| {
+        let manifest = manifest(work);
+        manifest["kind"] == "HorizontalPodAutoscaler" && manifest["metadata"]["name"] == name
+    })
 }
 
 /// Waits until the binding has no entry of the first member.
@@ -101,6 +125,52 @@ pub async fn what_a_cluster_missed_is_in_effect_soon_after_its_return(stand: &mu
     };
     stand.later(Duration::from_secs(60), "member1 has the edit", edited).await;
     println!("{name}: in effect {:.1} s after the cluster was back", back.elapsed().as_secs_f64());
+    stand.runs(name, &FIFTEEN).await;
+    stand.clear(name).await;
+}
+
+/// The template and the weights change just after a member died. Karmada reports no status of a manifest that it could
+/// not apply, so nothing tells what the member runs: it keeps what it ran.
+pub async fn an_edit_takes_nothing_from_a_member_that_no_longer_reports(stand: &mut Stand) {
+    let name = "unreported";
+    fifteen(stand, name, 30).await;
+    reports_ten(stand, name).await;
+    stand
+        .soon("its HPA reports them, too", async |stand| {
+            let works = member_works(stand, "member1").await;
+            hpas_of(&works, name)
+                .any(|work| work.data["status"]["manifestStatuses"][0]["status"]["currentReplicas"] == 10)
+        })
+        .await;
+    stand.lab.member_mut("member1").kill();
+    let annotation = json!({"spec": {"template": {"metadata": {"annotations": {"suite": "edited"}}}}});
+    stand.edit("apps/v1", "Deployment", "deployments", name, annotation).await;
+    stand
+        .soon("Karmada reports nothing of member1", async |stand| {
+            let binding = stand.binding(name).await.unwrap_or_default();
+            let reports = binding["status"]["aggregatedStatus"].as_array().cloned().unwrap_or_default();
+            reports.iter().any(|report| report["clusterName"] == "member1" && report["status"].is_null())
+        })
+        .await;
+    let weight =
+        |(member, weight): (&str, u32)| json!({"targetCluster": {"clusterNames": [member]}, "staticWeight": weight});
+    let weights = [("member1", 1), ("member2", 7), ("member3", 7)].map(weight);
+    let assignment = json!({"federatedHPAAssignmentType": "StaticWeighted", "clusterAutoscalingPreference": weights});
+    let change = json!({"spec": {"federatedHPAAssignment": assignment}});
+    stand.edit("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name, change).await;
+    stand
+        .soon("the weights are taken up", async |stand| {
+            let hpa = stand.hpa(name).await.unwrap_or_default();
+            let desired = hpa["status"]["clusterHPADesired"].as_array().cloned().unwrap_or_default();
+            desired.iter().any(|one| one["clusterName"] == "member1" && one["maxReplicas"] == 2)
+        })
+        .await;
+    stand.lab.cluster_is("member1", "False").await;
+    let works = member_works(stand, "member1").await;
+    let max: Vec<&Value> = hpas_of(&works, name).map(|work| &manifest(work)["spec"]["maxReplicas"]).collect();
+    assert_eq!(max, [10], "what it runs");
+    stand.lab.member_mut("member1").heal(false).await;
+    stand.lab.cluster_is("member1", "True").await;
     stand.runs(name, &FIFTEEN).await;
     stand.clear(name).await;
 }
@@ -190,7 +260,7 @@ pub async fn karmadas_own_failover_waits_for_the_replacement(stand: &mut Stand) 
     let member = stand.lab.member(home);
     member.pods.load(name, |load| load.starts = false);
     let pods = member.plane.api("v1", "Pod", "pods", Some("prod"));
-    let labelled = kube::api::ListParams::default().labels(&format!("app={name}"));
+    let labelled = ListParams::default().labels(&format!("app={name}"));
     let pod = pods.list(&labelled).await.unwrap().items.pop().unwrap();
     pods.delete(pod.metadata.name.as_deref().unwrap(), &Default::default()).await.unwrap();
     stand.soon("one is not ready", async |stand| stand.observer.ready(name) == 2).await;
