@@ -21,7 +21,7 @@ use crate::install::effect::Effect;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
 use crate::install::remove::{self, Removed};
-use crate::run::withdrawal::LeaseHold;
+use crate::run::hand_back::LeaseHold;
 use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
 use crate::runtime::clock::{self, WallClock};
 use crate::runtime::identity;

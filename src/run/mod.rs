@@ -5,13 +5,13 @@ pub mod both;
 pub mod controller;
 pub mod estimators;
 pub mod forecast;
+pub mod hand_back;
 pub mod process;
 pub mod recovery;
 pub mod review_log;
 pub mod review_metrics;
 mod roles;
 pub mod webhook;
-pub mod withdrawal;
 
 pub(crate) use args::duration;
 pub use args::{CentralizedArgs, ControlPlaneArgs, LeaseArgs};

@@ -16,7 +16,7 @@ use crate::playground::clock::{Clock, rfc3339};
 use crate::playground::json::name;
 use crate::playground::karmada::{self, Karmada};
 use crate::playground::member::load::Load;
-use crate::playground::member::{self, Link, Member, Nature, nodes};
+use crate::playground::member::{self, Link, Member, Profile, nodes};
 use crate::playground::objects::Objects;
 use crate::playground::pass::Pass;
 use embedded_apiserver::ApiServer;
@@ -71,7 +71,7 @@ pub struct Plan {
     /// Makes uids the same in each run.
     pub seed: Option<u64>,
     /// Properties of members, by name; the others have the defaults.
-    pub natures: BTreeMap<String, Nature>,
+    pub profiles: BTreeMap<String, Profile>,
 }
 
 impl Plan {
@@ -87,7 +87,7 @@ impl Plan {
             member: member::Timing::default(),
             clock: Clock::real(),
             seed: None,
-            natures: BTreeMap::new(),
+            profiles: BTreeMap::new(),
         }
     }
 }
@@ -154,10 +154,10 @@ impl Fleet {
                     nodes::node(&format!("{name}-node{node}"), plan.cpu, &plan.memory, &rfc3339(plan.clock.now()));
                 server.create(&made).await?;
             }
-            let nature = plan.natures.get(&name).cloned().unwrap_or_default();
-            server.become_kubernetes(&nature.kubernetes);
+            let profile = plan.profiles.get(&name).cloned().unwrap_or_default();
+            server.become_kubernetes(&profile.kubernetes);
             let (clock, load) = (plan.clock.clone(), load.clone());
-            let member = Member::new(&name, nature, Objects::inside(&server), clock, load, plan.member);
+            let member = Member::new(&name, profile, Objects::inside(&server), clock, load, plan.member);
             let member = Arc::new(member);
             for group in member::GROUPS {
                 server.aggregate(group, member::metrics_api(&member));
@@ -351,7 +351,7 @@ fn route(control: &ApiServer, places: &BTreeMap<String, RunningMember>) {
     let known: BTreeMap<String, (Arc<Member>, ApiServer)> =
         places.iter().map(|(name, place)| (name.clone(), (place.member.clone(), place.server.clone()))).collect();
     let proxy: embedded_apiserver::Proxy = Arc::new(move |name: &str| {
-        let found = known.get(name).filter(|(member, _)| !member.nature().pulls).cloned();
+        let found = known.get(name).filter(|(member, _)| !member.profile().pulls).cloned();
         async move {
             let (member, server) = found?;
             member.answers().await.then_some(server)

@@ -71,7 +71,7 @@ impl Karmada {
     /// When the API server does not answer.
     pub async fn join(&self, region: &str) -> Result<(), kube::Error> {
         for (member, place) in &self.members {
-            let mode = if place.nature().pulls { "Pull" } else { "Push" };
+            let mode = if place.profile().pulls { "Pull" } else { "Push" };
             let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": execution_space(member)}});
             self.objects.create(&self.kinds.namespace, &space).await?;
             let secret = json!({"namespace": "karmada-cluster", "name": member});
@@ -186,7 +186,7 @@ impl Karmada {
         let (bound, waiting): (Vec<&Value>, Vec<&Value>) =
             live.partition(|pod| !text(pod, "/spec/nodeName").is_empty());
         let sum = |pods: &[&Value]| pods.iter().map(requests).fold(Room::default(), Room::with);
-        let kubernetes = member.nature().kubernetes;
+        let kubernetes = member.profile().kubernetes;
         json::set(status, &["kubernetesVersion"], json!(kubernetes));
         json::set(status, &["nodeSummary"], json!({"readyNum": ready, "totalNum": nodes.len()}));
         json::set(status, &["apiEnablements"], enablements(hpa_version(&kubernetes)));

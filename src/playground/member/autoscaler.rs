@@ -84,7 +84,7 @@ impl Member {
     }
 
     fn is_older(&self) -> bool {
-        hpa_version(&self.nature().kubernetes) == HpaVersion::V1
+        hpa_version(&self.profile().kubernetes) == HpaVersion::V1
     }
 
     /// Writes the status of an HPA when it differs. Returns whether it wrote.
@@ -130,7 +130,7 @@ impl Member {
         };
         conditions.set("AbleToScale", true, "SucceededGetScale", GOT_SCALE);
         let current = count(target, "/spec/replicas").unwrap_or(1);
-        let by_itself = scales_to_zero(&self.nature().kubernetes, &hpa.specs);
+        let by_itself = scales_to_zero(&self.profile().kubernetes, &hpa.specs);
         // Pods are needed only where the metrics decide.
         let range = hpa.policy.range;
         let by_metrics = current > 0 && (range.min..=range.max).contains(&current);

@@ -85,14 +85,14 @@ impl Default for Kinds {
 
 /// Properties of a member cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nature {
+pub struct Profile {
     /// Its version of Kubernetes.
     pub kubernetes: String,
     /// Whether it is in Pull mode, and so unreachable through the control plane.
     pub pulls: bool,
 }
 
-impl Default for Nature {
+impl Default for Profile {
     fn default() -> Self {
         Self { kubernetes: "v1.36.2".to_owned(), pulls: false }
     }
@@ -116,7 +116,7 @@ pub enum Link {
 /// A member cluster.
 pub struct Member {
     name: String,
-    nature: Mutex<Nature>,
+    profile: Mutex<Profile>,
     objects: Objects,
     kinds: Kinds,
     clock: Clock,
@@ -140,10 +140,10 @@ struct MemberView {
 impl Member {
     /// The cluster `name` with the objects of its API server.
     #[must_use]
-    pub fn new(name: &str, nature: Nature, objects: Objects, clock: Clock, load: Arc<Load>, timing: Timing) -> Self {
+    pub fn new(name: &str, profile: Profile, objects: Objects, clock: Clock, load: Arc<Load>, timing: Timing) -> Self {
         Self {
             name: name.to_owned(),
-            nature: Mutex::new(nature),
+            profile: Mutex::new(profile),
             objects,
             kinds: Kinds::default(),
             clock,
@@ -166,13 +166,13 @@ impl Member {
 
     /// Its properties.
     #[must_use]
-    pub fn nature(&self) -> Nature {
-        self.nature.lock().clone()
+    pub fn profile(&self) -> Profile {
+        self.profile.lock().clone()
     }
 
     /// Changes its Kubernetes version. Its API server must follow.
     pub fn upgrade(&self, kubernetes: &str) {
-        kubernetes.clone_into(&mut self.nature.lock().kubernetes);
+        kubernetes.clone_into(&mut self.profile.lock().kubernetes);
     }
 
     /// Its objects. They can be read while the cluster is unreachable; a remote caller must check [`Self::failed`].

@@ -2,7 +2,7 @@
 
 use fhpa::decision::validation::Settings;
 use fhpa::playground::json::{annotation, label};
-use fhpa::run::withdrawal::LeaseHold;
+use fhpa::run::hand_back::LeaseHold;
 use fhpa::runtime::lease_activity::LeaseLocation;
 use serde_json::{Value, json};
 

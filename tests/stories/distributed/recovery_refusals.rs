@@ -7,7 +7,7 @@ use std::time::Duration;
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
 use fhpa::playground::fleet::Plan;
-use fhpa::playground::member::Nature;
+use fhpa::playground::member::Profile;
 use fhpa::run::recovery::Recovery;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -22,8 +22,8 @@ use crate::stories::Process;
 
 /// Three members, of which the third pulls its work, after a restore of a backup from before they had grown.
 async fn one_pulls() -> Stage {
-    let pulls = Nature { pulls: true, ..Nature::default() };
-    let stage = Stage::with(Plan { natures: BTreeMap::from([("member3".to_owned(), pulls)]), ..roomy() }).await;
+    let pulls = Profile { pulls: true, ..Profile::default() };
+    let stage = Stage::with(Plan { profiles: BTreeMap::from([("member3".to_owned(), pulls)]), ..roomy() }).await;
     restored(&stage).await;
     stage
 }

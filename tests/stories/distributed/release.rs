@@ -10,7 +10,7 @@ use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
 use fhpa::playground::member::Timing;
 use fhpa::playground::objects::{Kind, Objects};
-use fhpa::run::withdrawal::{HandedBack, LeaseHold};
+use fhpa::run::hand_back::{HandedBack, LeaseHold};
 use fhpa::runtime::clock;
 use fhpa::runtime::lease_activity::LeaseLocation;
 use fhpa::runtime::lease_handover;

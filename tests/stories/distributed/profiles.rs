@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, text};
-use fhpa::playground::member::Nature;
+use fhpa::playground::member::Profile;
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use serde_json::{Value, json};
 
@@ -16,20 +16,20 @@ use crate::stories::Process;
 
 const OLDER: &str = "v1.22.17";
 
-fn older() -> Nature {
-    Nature { kubernetes: OLDER.into(), pulls: false }
+fn older() -> Profile {
+    Profile { kubernetes: OLDER.into(), pulls: false }
 }
 
-fn pulling(kubernetes: &str) -> Nature {
-    Nature { kubernetes: kubernetes.into(), pulls: true }
+fn pulling(kubernetes: &str) -> Profile {
+    Profile { kubernetes: kubernetes.into(), pulls: true }
 }
 
 /// Members of which the first ones are so, with room for so many replicas each.
-async fn fleet(natures: &[Nature], members: &[(i64, i64)]) -> (Stage, Process) {
-    let natures: BTreeMap<String, Nature> =
-        natures.iter().enumerate().map(|(at, nature)| (format!("member{}", at + 1), nature.clone())).collect();
+async fn fleet(profiles: &[Profile], members: &[(i64, i64)]) -> (Stage, Process) {
+    let profiles: BTreeMap<String, Profile> =
+        profiles.iter().enumerate().map(|(at, profile)| (format!("member{}", at + 1), profile.clone())).collect();
     let count = u32::try_from(members.len()).unwrap();
-    let stage = Stage::with(Plan { nodes: 0, natures, ..plan(count) }).await;
+    let stage = Stage::with(Plan { nodes: 0, profiles, ..plan(count) }).await;
     for (at, (_, fits)) in members.iter().enumerate() {
         node(&stage, &format!("member{}", at + 1), *fits).await;
     }
@@ -96,7 +96,7 @@ async fn a_member_below_1_23_is_told_the_same_in_older_words_and_follows_the_loa
 
 #[tokio::test(start_paused = true)]
 async fn a_full_member_below_1_23_is_helped_like_any_other() {
-    let (stage, one) = fleet(&[Nature::default(), older()], &[(4, 30), (1, 30)]).await;
+    let (stage, one) = fleet(&[Profile::default(), older()], &[(4, 30), (1, 30)]).await;
     work(&stage, 5);
     stage.hpa(2, 12, json!({"federatedHPAAssignment": by("Aggregated")})).await;
     stage.pass(40).await;
@@ -163,13 +163,13 @@ async fn a_member_that_pulls_goes_to_zero_and_back_by_its_min_where_its_hpa_can(
 
 #[tokio::test(start_paused = true)]
 async fn a_member_that_can_be_written_to_is_left_to_its_own_hpa_too() {
-    let newer = || Nature { kubernetes: "v1.37.0".into(), pulls: false };
+    let newer = || Profile { kubernetes: "v1.37.0".into(), pulls: false };
     goes_to_zero_by_its_min([newer(), newer()]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_whole_workload_goes_to_zero_and_comes_back_by_the_hpas_of_its_members_alone() {
-    let newer = |pulls: bool| Nature { kubernetes: "v1.37.0".into(), pulls };
+    let newer = |pulls: bool| Profile { kubernetes: "v1.37.0".into(), pulls };
     let (stage, one) = fleet(&[newer(false), newer(true)], &[(1, 30), (1, 20)]).await;
     work(&stage, 6);
     stage.hpa(0, 30, by_queue("StaticWeighted")).await;
@@ -190,9 +190,9 @@ async fn a_whole_workload_goes_to_zero_and_comes_back_by_the_hpas_of_its_members
     one.stop().await;
 }
 
-async fn goes_to_zero_by_its_min(natures: [Nature; 2]) {
-    let pull = natures[0].pulls;
-    let (stage, one) = fleet(&natures, &[(1, 30), (1, 20)]).await;
+async fn goes_to_zero_by_its_min(profiles: [Profile; 2]) {
+    let pull = profiles[0].pulls;
+    let (stage, one) = fleet(&profiles, &[(1, 30), (1, 20)]).await;
     work(&stage, 2);
     stage.hpa(1, 30, by_queue("Aggregated")).await;
     stage.pass(60).await;
