@@ -450,6 +450,21 @@ fn one_that_answers_again_and_is_not_reported_yet_is_replaced_before_it_goes() {
 }
 
 #[test]
+fn what_another_cluster_does_not_tell_for_a_moment_was_not_added_since() {
+    let mut request = running(30, &[("a", 3), ("b", 3), ("c", 2)]).observe();
+    for cluster in &mut request.clusters {
+        match cluster.name {
+            "a" => cluster.state = ClusterState::Silent,
+            "b" => (cluster.current, cluster.ready, cluster.last) = (None, 0, Some(3)),
+            _ => {}
+        }
+    }
+    let plan = plan(&request);
+    let others = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.others;
+    assert_eq!(others, Some(5));
+}
+
+#[test]
 fn the_old_hpa_of_a_cluster_that_is_back_asks_for_nothing() {
     let hpa = |written, outstanding| {
         Some(Hpa { written, version: HpaVersion::V2, confirmed: written.is_some(), outstanding, held: false })

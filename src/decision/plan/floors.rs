@@ -78,7 +78,7 @@ pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], mo
     let hold = request.window.max(SEEN);
     let mut cut = vec![0; assignees.len()];
     for (assignee, cut) in assignees.iter_mut().zip(&mut cut) {
-        let most = assignee.target.bounds.max.max(assignee.participant.cluster.running());
+        let most = assignee.target.bounds.max.max(assignee.participant.cluster.may_run());
         let memory = &mut assignee.target.memory;
         memory.floor = memory.floor.filter(|floor| going || request.within(Some(floor.since), hold));
         if let Some(floor) = &mut memory.floor {
@@ -93,7 +93,7 @@ pub(super) fn keep(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], mo
     let over = sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(will_run));
     let over = over.saturating_sub(request.total.max);
     let spare = |assignee: &Assignee<'_, '_>| {
-        let spare = assignee.asked().saturating_sub(assignee.participant.cluster.running());
+        let spare = assignee.asked().saturating_sub(assignee.participant.cluster.may_run());
         if assignee.target.bounds.is_some() { spare } else { 0 }
     };
     let spares: Vec<(&str, Replicas)> =

@@ -166,11 +166,11 @@ impl Cluster<'_> {
         self.ready.min(self.requested())
     }
 
-    /// As [`Self::running`], without the extra pods of a rollout: they end with it, so they replace none of another
+    /// As [`Self::may_run`], without the extra pods of a rollout: they end with it, so they replace none of another
     /// cluster, and none leaves to make room for them.
     #[must_use]
     pub fn stays(&self) -> Replicas {
-        self.running().min(self.requested())
+        self.may_run().min(self.requested())
     }
 
     /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.

@@ -55,9 +55,9 @@ pub(super) fn renewal(request: &Request<'_>, lost: Lost) -> Option<Timestamp> {
 
 /// Stores, for a cluster that stopped answering, the replicas that the others run.
 pub(super) fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
-    let all = sum(assignees.iter().map(|assignee| assignee.participant.cluster.running()));
+    let all = sum(assignees.iter().map(|assignee| assignee.participant.cluster.may_run()));
     for assignee in assignees {
-        let others = all.saturating_sub(assignee.participant.cluster.running());
+        let others = all.saturating_sub(assignee.participant.cluster.may_run());
         let memory = &mut assignee.target.memory;
         memory.others = if assignee.participant.cluster.state == ClusterState::Silent {
             memory.others.or(Some(others))

@@ -64,7 +64,7 @@ pub(super) fn participants<'a>(request: &Request<'_>, sorted: &[&'a Cluster<'a>]
 /// The user's threshold always applies. The share that the workload may use is measured, so it changes by itself and
 /// removes no running pods. A silent cluster gets no more than it has.
 fn high(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
-    let cap = cluster.cap.map_or(Replicas::MAX, |cap| cap.max(cluster.running()));
+    let cap = cluster.cap.map_or(Replicas::MAX, |cap| cap.max(cluster.may_run()));
     let silent = match (cluster.state, cluster.hpa) {
         (ClusterState::Silent, Some(hpa)) => hpa.ceiling(),
         _ => Replicas::MAX,
@@ -83,7 +83,7 @@ fn weigh(policy: Policy, participants: &mut [Participant<'_>]) {
                 let room = participant
                     .cluster
                     .cap
-                    .map_or(Replicas::MAX, |cap| cap.saturating_sub(participant.cluster.running()));
+                    .map_or(Replicas::MAX, |cap| cap.saturating_sub(participant.cluster.may_run()));
                 participant.cluster.available.unwrap_or_default().min(room).into()
             }
             Policy::Duplicated | Policy::Aggregated | Policy::Prioritized => participant.capacity.into(),

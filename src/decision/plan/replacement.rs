@@ -196,7 +196,7 @@ impl<'c, 'a> Going<'c, 'a> {
         let names = assignees.iter().map(|assignee| assignee.participant.cluster.name);
         let backs: Vec<(&str, Replicas)> = names.zip(self.back.iter().copied()).collect();
         for (assignee, kept) in assignees.iter_mut().zip(take(rest, &backs)).filter(|(_, kept)| *kept > 0) {
-            let replicas = assignee.participant.cluster.running();
+            let replicas = assignee.participant.cluster.may_run();
             let floor = assignee.target.memory.floor.get_or_insert(Floor { replicas, since: request.now });
             floor.replicas = floor.replicas.saturating_add(kept);
         }
