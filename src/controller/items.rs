@@ -18,13 +18,13 @@ pub struct Items<T> {
     text: Vec<u8>,
     /// Open objects and arrays.
     depth: usize,
-    place: Place,
+    position: Position,
     item: PhantomData<fn() -> T>,
 }
 
 /// Where the next byte is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// Before or between members and items, or within a member that is skipped.
     Between,
     /// In a string, and after a backslash.
@@ -39,7 +39,7 @@ enum Place {
 
 impl<T> Default for Items<T> {
     fn default() -> Self {
-        Self { text: Vec::new(), depth: 0, place: Place::Between, item: PhantomData }
+        Self { text: Vec::new(), depth: 0, position: Position::Between, item: PhantomData }
     }
 }
 
@@ -49,12 +49,12 @@ impl<T: DeserializeOwned> Items<T> {
     /// # Errors
     /// The bytes are no list, or an item cannot be decoded.
     pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(T)) -> Result<(), Error> {
-        bytes.iter().try_for_each(|byte| match self.place {
-            Place::Between => self.between(*byte),
-            Place::String { escaped } => self.string(*byte, escaped),
-            Place::Key => self.key(*byte),
-            Place::List { string, escaped } => self.list(*byte, string, escaped, &mut each),
-            Place::Behind => Ok(()),
+        bytes.iter().try_for_each(|byte| match self.position {
+            Position::Between => self.between(*byte),
+            Position::String { escaped } => self.string(*byte, escaped),
+            Position::Key => self.key(*byte),
+            Position::List { string, escaped } => self.list(*byte, string, escaped, &mut each),
+            Position::Behind => Ok(()),
         })
     }
 
@@ -63,7 +63,7 @@ impl<T: DeserializeOwned> Items<T> {
     /// # Errors
     /// It is not complete.
     pub fn end(self) -> Result<(), Error> {
-        let complete = self.place == Place::Behind || (self.place == Place::Between && self.depth == 0);
+        let complete = self.position == Position::Behind || (self.position == Position::Between && self.depth == 0);
         if complete { Ok(()) } else { Err(Error::custom("the list ends too early")) }
     }
 
@@ -71,11 +71,11 @@ impl<T: DeserializeOwned> Items<T> {
         match byte {
             b'"' => {
                 self.text.clear();
-                self.place = Place::String { escaped: false };
+                self.position = Position::String { escaped: false };
             }
             b'{' | b'[' => self.depth = self.depth.saturating_add(1),
             b'}' | b']' => self.close()?,
-            b':' if self.depth == 1 && self.text == b"items" => self.place = Place::Key,
+            b':' if self.depth == 1 && self.text == b"items" => self.position = Position::Key,
             _ if self.depth == 0 && !byte.is_ascii_whitespace() => return Err(Error::custom("it is no list")),
             _ => {}
         }
@@ -89,9 +89,9 @@ impl<T: DeserializeOwned> Items<T> {
 
     fn string(&mut self, byte: u8, escaped: bool) -> Result<(), Error> {
         match byte {
-            b'"' if !escaped => self.place = Place::Between,
+            b'"' if !escaped => self.position = Position::Between,
             _ => {
-                self.place = Place::String { escaped: byte == b'\\' && !escaped };
+                self.position = Position::String { escaped: byte == b'\\' && !escaped };
                 // Only keys are compared.
                 if self.depth == 1 {
                     self.push(byte)?;
@@ -107,13 +107,13 @@ impl<T: DeserializeOwned> Items<T> {
             b'[' => {
                 self.text.clear();
                 self.depth = 0;
-                self.place = Place::List { string: false, escaped: false };
+                self.position = Position::List { string: false, escaped: false };
                 Ok(())
             }
             b'n' | b'u' | b'l' => Ok(()),
             b',' | b'}' => {
                 self.text.clear();
-                self.place = Place::Between;
+                self.position = Position::Between;
                 if byte == b'}' { self.close() } else { Ok(()) }
             }
             _ if byte.is_ascii_whitespace() => Ok(()),
@@ -124,17 +124,17 @@ impl<T: DeserializeOwned> Items<T> {
     fn list(&mut self, byte: u8, string: bool, escaped: bool, each: &mut impl FnMut(T)) -> Result<(), Error> {
         if string {
             let string = byte != b'"' || escaped;
-            self.place = Place::List { string, escaped: byte == b'\\' && !escaped && string };
+            self.position = Position::List { string, escaped: byte == b'\\' && !escaped && string };
             return self.push(byte);
         }
         match byte {
             b']' if self.depth == 0 => {
                 self.item(each)?;
-                self.place = Place::Behind;
+                self.position = Position::Behind;
                 return Ok(());
             }
             b',' if self.depth == 0 => return self.item(each),
-            b'"' => self.place = Place::List { string: true, escaped: false },
+            b'"' => self.position = Position::List { string: true, escaped: false },
             b'{' | b'[' => self.depth = self.depth.saturating_add(1),
             b'}' | b']' => self.close()?,
             _ if self.depth == 0 && byte.is_ascii_whitespace() => return Ok(()),

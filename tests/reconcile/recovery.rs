@@ -8,7 +8,7 @@ use fhpa::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use fhpa::run::recovery::correction::{Correction, Division, Uncorrected, corrections, uncorrected};
 use fhpa::run::recovery::kinds::Kinds;
 use fhpa::run::recovery::workload::{
-    Member, MemberHpa, ReplicasPlace, Scaler, Seen, StoredBinding, StoredHpa, StoredWork, Template,
+    Member, MemberHpa, ReplicasPlace, Scaler, StoredBinding, StoredHpa, StoredWork, SurveyedWorkload, Template,
 };
 use serde_json::{Value, json};
 
@@ -47,10 +47,10 @@ fn federated(max: i32) -> Scaler {
 }
 
 /// Two clusters, restored as they are: 4 and 6 replicas of at most 20.
-fn settled() -> Seen {
+fn settled() -> SurveyedWorkload {
     let both = |one: &str, other: &str| [one.to_owned(), other.to_owned()];
     let [one, two] = both("m1", "m2");
-    Seen {
+    SurveyedWorkload {
         scaler: federated(20),
         template: Template { retained: true, ..Template::default() },
         binding: StoredBinding {
@@ -67,7 +67,7 @@ fn settled() -> Seen {
     }
 }
 
-fn changed(change: impl FnOnce(&mut Seen)) -> Vec<Correction> {
+fn changed(change: impl FnOnce(&mut SurveyedWorkload)) -> Vec<Correction> {
     let mut seen = settled();
     change(&mut seen);
     corrections(&seen)
@@ -190,7 +190,7 @@ fn a_workload_that_karmada_divides_gets_the_replicas_that_run() {
     assert_eq!(whole(true), [manifest("m1", 4), manifest("m2", 6), division(None)]);
 }
 
-fn whole(change: impl FnOnce(&mut Seen)) -> Vec<Correction> {
+fn whole(change: impl FnOnce(&mut SurveyedWorkload)) -> Vec<Correction> {
     changed(|seen| {
         seen.scaler = Scaler::Whole;
         seen.template.replicas = Some(6);
@@ -211,13 +211,13 @@ fn of_a_kind_that_karmada_does_not_divide_each_cluster_gets_the_replicas_of_the_
     assert_eq!(found, [Correction::Replicas { from: 6, to: 8 }, manifest("m1"), manifest("m2")]);
 }
 
-fn told(change: impl FnOnce(&mut Seen)) -> Vec<(String, Uncorrected)> {
+fn told(change: impl FnOnce(&mut SurveyedWorkload)) -> Vec<(String, Uncorrected)> {
     let mut seen = settled();
     change(&mut seen);
     uncorrected(&seen).map(|(cluster, why)| (cluster.clone(), why)).collect()
 }
 
-fn hide(seen: &mut Seen) {
+fn hide(seen: &mut SurveyedWorkload) {
     seen.works.values_mut().for_each(|work| (work.place, work.replicas) = (None, None));
 }
 
@@ -229,13 +229,13 @@ fn both(why: Uncorrected) -> Vec<(String, Uncorrected)> {
 fn a_work_of_a_kind_whose_replicas_are_at_an_unknown_place_is_told_and_not_written() {
     let found = whole(hide);
     assert!(!found.iter().any(|one| matches!(one, Correction::Manifest { .. })), "{found:?}");
-    let unknown = |seen: &mut Seen| {
+    let unknown = |seen: &mut SurveyedWorkload| {
         hide(seen);
         seen.scaler = Scaler::Whole;
     };
     assert_eq!(told(unknown), both(Uncorrected::Unknown));
     assert_eq!(told(hide), [], "members keep what they run");
-    let away = |seen: &mut Seen| {
+    let away = |seen: &mut SurveyedWorkload| {
         unknown(seen);
         seen.members.insert("m1".into(), Member::default());
         seen.works.remove("m2");
@@ -245,14 +245,14 @@ fn a_work_of_a_kind_whose_replicas_are_at_an_unknown_place_is_told_and_not_writt
 
 #[test]
 fn a_workload_whose_replicas_members_do_not_keep_is_told() {
-    let unkept = |seen: &mut Seen| seen.works.values_mut().for_each(|work| work.kept = false);
+    let unkept = |seen: &mut SurveyedWorkload| seen.works.values_mut().for_each(|work| work.kept = false);
     assert_eq!(told(unkept), both(Uncorrected::Unkept));
-    let left_out = |seen: &mut Seen| {
+    let left_out = |seen: &mut SurveyedWorkload| {
         unkept(seen);
         seen.members.remove("m1");
     };
     assert_eq!(told(left_out), [("m2".to_owned(), Uncorrected::Unkept)]);
-    let untaken = |seen: &mut Seen| {
+    let untaken = |seen: &mut SurveyedWorkload| {
         unkept(seen);
         let Scaler::Distributed { hpa, .. } = federated(20) else { panic!("it is Distributed") };
         seen.scaler = Scaler::Distributed { hpa, taken: false };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::workload::{MemberHpa, Scaler, Seen, StoredHpa};
+use super::workload::{MemberHpa, Scaler, StoredHpa, SurveyedWorkload};
 use crate::decision::plan::Bounds;
 
 /// One write.
@@ -113,7 +113,7 @@ impl fmt::Display for Correction {
 
 /// The corrections of one workload, in the order in which they are written.
 #[must_use]
-pub fn corrections(seen: &Seen) -> Vec<Correction> {
+pub fn corrections(seen: &SurveyedWorkload) -> Vec<Correction> {
     if is_karmadas(seen) {
         return Vec::new();
     }
@@ -154,7 +154,7 @@ pub enum Uncorrected {
 }
 
 /// The clusters that run the workload and in which it cannot be corrected, each with the reason.
-pub fn uncorrected(seen: &Seen) -> impl Iterator<Item = (&String, Uncorrected)> {
+pub fn uncorrected(seen: &SurveyedWorkload) -> impl Iterator<Item = (&String, Uncorrected)> {
     let works = seen.works.iter().filter(|(_, work)| !work.deleting && !is_karmadas(seen));
     let run = works.filter(|(cluster, _)| seen.members.get(*cluster).is_some_and(|member| member.replicas.is_some()));
     run.filter_map(|(cluster, work)| match seen.scaler {
@@ -164,7 +164,7 @@ pub fn uncorrected(seen: &Seen) -> impl Iterator<Item = (&String, Uncorrected)> 
 }
 
 /// Whether Karmada's own division is in force, or the workload runs nowhere.
-fn is_karmadas(seen: &Seen) -> bool {
+fn is_karmadas(seen: &SurveyedWorkload) -> bool {
     let has_hpa = seen.members.values().any(|member| member.hpa.is_some());
     let runs = seen.members.values().any(|member| member.replicas.is_some());
     let untaken = matches!(seen.scaler, Scaler::Distributed { taken: false, .. });
@@ -172,7 +172,7 @@ fn is_karmadas(seen: &Seen) -> bool {
 }
 
 /// Works of the workload itself. Where members keep their replicas only the label is needed.
-fn manifests(seen: &Seen) -> impl Iterator<Item = Correction> {
+fn manifests(seen: &SurveyedWorkload) -> impl Iterator<Item = Correction> {
     let retain = matches!(seen.scaler, Scaler::Distributed { .. });
     seen.works.iter().filter_map(move |(cluster, work)| {
         let replicas = seen.members.get(cluster)?.replicas?;
@@ -187,7 +187,7 @@ fn manifests(seen: &Seen) -> impl Iterator<Item = Correction> {
 }
 
 /// Corrections of the HPAs, and the replicas that they allow afterwards.
-fn hpas(seen: &Seen) -> (Vec<Correction>, u32) {
+fn hpas(seen: &SurveyedWorkload) -> (Vec<Correction>, u32) {
     let (mut all, mut allowed) = (Vec::new(), Vec::new());
     let clusters: BTreeSet<&String> = seen.members.keys().chain(seen.hpas.keys()).collect();
     for cluster in clusters {
@@ -235,7 +235,7 @@ fn written(cluster: &str, from: Option<&StoredHpa>, to: Bounds, held: bool, toke
 
 /// `spec.clusters`: the clusters that have the workload, and those that were not read as they are stored. With `exact`
 /// the replicas are those of the members; else only those of clusters without an entry.
-fn entries(seen: &Seen, exact: bool) -> Vec<(String, i32)> {
+fn entries(seen: &SurveyedWorkload, exact: bool) -> Vec<(String, i32)> {
     let number = |replicas: u32| i32::try_from(replicas).unwrap_or(i32::MAX);
     let mut left: BTreeMap<&String, u32> =
         seen.members.iter().filter_map(|(cluster, member)| Some((cluster, member.replicas?))).collect();
@@ -252,7 +252,7 @@ fn entries(seen: &Seen, exact: bool) -> Vec<(String, i32)> {
 }
 
 /// `spec.replicas` for these entries.
-fn total(seen: &Seen, entries: &[(String, i32)]) -> i32 {
+fn total(seen: &SurveyedWorkload, entries: &[(String, i32)]) -> i32 {
     let replicas = entries.iter().map(|(_, replicas)| *replicas);
     if seen.duplicated || !seen.binding.counted {
         replicas.max().unwrap_or_default()
@@ -262,7 +262,7 @@ fn total(seen: &Seen, entries: &[(String, i32)]) -> i32 {
 }
 
 /// The correction of the binding; `federated_hpa` names the one for which the scheduler is suspended.
-fn division(seen: &Seen, federated_hpa: Option<&str>) -> Option<Correction> {
+fn division(seen: &SurveyedWorkload, federated_hpa: Option<&str>) -> Option<Correction> {
     let binding = &seen.binding;
     let divided = federated_hpa.is_none() && binding.counted;
     let mut entries = entries(seen, divided);

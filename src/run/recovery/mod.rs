@@ -21,7 +21,7 @@ use crate::decision::plan::HpaVersion;
 use crate::runtime::clock::WallClock;
 use crate::runtime::lease_activity::{self, LeaseLocation};
 use correction::Correction;
-use survey::Subject;
+use survey::CorrectedWorkload;
 
 /// Leases of Karmada's processes that divide replicas, or write to members.
 const KARMADA: [&str; 3] = ["karmada-controller-manager", "karmada-scheduler", "karmada-descheduler"];
@@ -45,7 +45,7 @@ pub struct Recovery {
 /// The corrections.
 pub struct Plan {
     /// Workloads with corrections.
-    subjects: Vec<Subject>,
+    subjects: Vec<CorrectedWorkload>,
     /// The API version of HPAs, by the name of the cluster.
     versions: BTreeMap<String, HpaVersion>,
     /// Workloads that were looked at.

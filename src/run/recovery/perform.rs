@@ -8,7 +8,7 @@ use kube::core::params::Preconditions;
 use serde_json::{Map, Value, json};
 
 use super::correction::{Correction, Division};
-use super::survey::Subject;
+use super::survey::CorrectedWorkload;
 use super::workload::Scaler;
 use super::{Plan, Recovery};
 use crate::controller::failure::{Asked, Failure};
@@ -39,7 +39,7 @@ impl Recovery {
         subjects.buffered(CONCURRENCY).collect::<Vec<_>>().await.into_iter().flatten().collect()
     }
 
-    async fn write(&self, plan: &Plan, subject: &Subject, correction: &Correction) -> Result<(), Failure> {
+    async fn write(&self, plan: &Plan, subject: &CorrectedWorkload, correction: &Correction) -> Result<(), Failure> {
         let seen = &subject.seen;
         match correction {
             Correction::Retain => {
@@ -88,7 +88,7 @@ impl Recovery {
         }
     }
 
-    async fn hpa(&self, plan: &Plan, subject: &Subject, correction: &Correction) -> Result<(), Failure> {
+    async fn hpa(&self, plan: &Plan, subject: &CorrectedWorkload, correction: &Correction) -> Result<(), Failure> {
         let Correction::Hpa { cluster, to, held, token, .. } = correction else { return Ok(()) };
         let seen = &subject.seen;
         let Scaler::Distributed { hpa, .. } = &seen.scaler else { return Ok(()) };
@@ -107,7 +107,13 @@ impl Recovery {
         self.work(cluster, &name, "patch", request).await
     }
 
-    async fn manifest(&self, subject: &Subject, cluster: &str, replicas: u32, retain: bool) -> Result<(), Failure> {
+    async fn manifest(
+        &self,
+        subject: &CorrectedWorkload,
+        cluster: &str,
+        replicas: u32,
+        retain: bool,
+    ) -> Result<(), Failure> {
         let Some(work) = subject.seen.works.get(cluster) else { return Ok(()) };
         let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": work.version})];
         let manifest = "/spec/workload/manifests/0";
@@ -126,7 +132,7 @@ impl Recovery {
 
     async fn patch_template(
         &self,
-        subject: &Subject,
+        subject: &CorrectedWorkload,
         subresource: Option<&str>,
         parameters: &PatchParams,
         patch: &Patch<Value>,
@@ -144,7 +150,7 @@ impl Recovery {
         send::<Value>(&self.client, request, asked).await.map(drop)
     }
 
-    async fn binding(&self, subject: &Subject, division: &Division) -> Result<(), Failure> {
+    async fn binding(&self, subject: &CorrectedWorkload, division: &Division) -> Result<(), Failure> {
         let stored = &subject.seen.binding;
         let clusters = division.entries.iter().map(|(name, replicas)| json!({"name": name, "replicas": replicas}));
         let from = |task: &Value| task.get("fromCluster").and_then(Value::as_str).unwrap_or_default().to_owned();

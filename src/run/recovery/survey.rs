@@ -13,7 +13,7 @@ use super::clusters::{Clusters, Name, newer};
 use super::correction::{Correction, Uncorrected, corrections, uncorrected};
 use super::members::Way;
 use super::pages::pages;
-use super::workload::{Member, MemberHpa, Scaler, Seen, StoredBinding, StoredHpa, StoredWork, Template};
+use super::workload::{Member, MemberHpa, Scaler, StoredBinding, StoredHpa, StoredWork, SurveyedWorkload, Template};
 use super::{Error, Plan, Recovery};
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::api::scale::Scale;
@@ -38,7 +38,7 @@ const READS: usize = 64;
 const MEMBERS: usize = 8;
 
 /// A workload with corrections.
-pub(super) struct Subject {
+pub(super) struct CorrectedWorkload {
     /// The object that scales it, for messages.
     pub(super) object: String,
     /// The workload.
@@ -48,7 +48,7 @@ pub(super) struct Subject {
     /// Path of the objects of its kind.
     pub(super) place: ResourcePath,
     /// What was read.
-    pub(super) seen: Seen,
+    pub(super) seen: SurveyedWorkload,
     /// Its corrections.
     pub(super) corrections: Vec<Correction>,
 }
@@ -221,7 +221,7 @@ impl Stored {
 #[derive(Default)]
 struct Surveyed {
     /// Its corrections, if any.
-    subject: Option<Subject>,
+    subject: Option<CorrectedWorkload>,
     /// Why it stays, in part, as the backup has it.
     left: Option<String>,
 }
@@ -253,11 +253,17 @@ impl Recovery {
         };
         let own = own.map(|own| own.federated_hpa_assignment_type.as_str()).filter(|own| !own.is_empty());
         let duplicated = own.map_or(binding.duplicated, |own| own == "Duplicated");
-        let seen = Seen { scaler, template, binding, duplicated, works, hpas, members };
+        let seen = SurveyedWorkload { scaler, template, binding, duplicated, works, hpas, members };
         let corrections = corrections(&seen);
         let left = self::left(&object, &target, &place.plural, &seen);
-        let subject =
-            (!corrections.is_empty()).then_some(Subject { object, reference, namespace, place, seen, corrections });
+        let subject = (!corrections.is_empty()).then_some(CorrectedWorkload {
+            object,
+            reference,
+            namespace,
+            place,
+            seen,
+            corrections,
+        });
         Ok(Surveyed { subject, left })
     }
 
@@ -311,7 +317,7 @@ async fn workloads(
 }
 
 /// The sentence on the clusters in which the replicas of a workload stay as the backup has them.
-fn left(object: &str, target: &Target, plural: &str, seen: &Seen) -> Option<String> {
+fn left(object: &str, target: &Target, plural: &str, seen: &SurveyedWorkload) -> Option<String> {
     let (clusters, why): (Vec<&str>, Vec<Uncorrected>) =
         uncorrected(seen).map(|(cluster, why)| (cluster.as_str(), why)).unzip();
     let (clusters, Target { namespace, group, kind, name }) = (clusters.join(", "), target);

@@ -30,7 +30,7 @@ pub enum Scaler {
 
 /// One workload.
 #[derive(Debug)]
-pub struct Seen {
+pub struct SurveyedWorkload {
     /// What scales it.
     pub scaler: Scaler,
     /// Its template.

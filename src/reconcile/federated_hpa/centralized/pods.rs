@@ -38,17 +38,17 @@ const MOMENT: Duration = Duration::from_secs(2);
 const ERROR_LENGTH: usize = 200;
 
 /// Cluster and namespace.
-type Place = (Box<str>, Box<str>);
+type PodsKey = (Box<str>, Box<str>);
 
 /// The watches.
 pub struct PodWatches {
     client: Client,
-    places: Arc<Mutex<BTreeMap<Place, Arc<NamespacePods>>>>,
+    places: Arc<Mutex<BTreeMap<PodsKey, Arc<NamespacePods>>>>,
 }
 
 /// The pods of one namespace of one cluster.
 struct NamespacePods {
-    seen: Mutex<Seen>,
+    seen: Mutex<StoredPods>,
     state: watch::Sender<PodWatchState>,
     used: Mutex<Instant>,
 }
@@ -67,10 +67,10 @@ enum PodWatchState {
 }
 
 #[derive(Default)]
-struct Seen {
-    pods: BTreeMap<Arc<str>, SeenPod>,
+struct StoredPods {
+    pods: BTreeMap<Arc<str>, StoredPod>,
     /// Pods of an incomplete list.
-    listing: Vec<(Arc<str>, SeenPod)>,
+    listing: Vec<(Arc<str>, StoredPod)>,
     /// The template of each pod, stored once, and so are equal requests: the pods of a StatefulSet differ in their labels.
     templates: BTreeSet<Arc<Template>>,
     requests: BTreeSet<Arc<Requests>>,
@@ -85,7 +85,7 @@ pub struct Template {
 }
 
 /// The stored data of a pod, in 32 bytes.
-struct SeenPod {
+struct StoredPod {
     template: Arc<Template>,
     ready: Option<ReadyCondition>,
     started: Option<Moment>,
@@ -141,7 +141,7 @@ impl PodWatches {
     }
 
     fn at(&self, cluster: &str, namespace: &str) -> Arc<NamespacePods> {
-        let key: Place = (cluster.into(), namespace.into());
+        let key: PodsKey = (cluster.into(), namespace.into());
         let mut places = self.places.lock();
         if let Some(place) = places.get(&key) {
             *place.used.lock() = clock::steady();
@@ -166,12 +166,12 @@ impl PodWatches {
 }
 
 impl NamespacePods {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, StoredPods> {
         self.seen.lock()
     }
 }
 
-impl SeenPod {
+impl StoredPod {
     fn to_pod(&self, name: &Arc<str>) -> pod::Pod {
         pod::Pod {
             name: Arc::clone(name),
@@ -184,11 +184,11 @@ impl SeenPod {
     }
 }
 
-impl Seen {
-    fn kept(&mut self, pod: &Pod) -> SeenPod {
+impl StoredPods {
+    fn kept(&mut self, pod: &Pod) -> StoredPod {
         let labels = pod.metadata.labels.iter().flatten();
         let labels: Labels = labels.map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect();
-        SeenPod {
+        StoredPod {
             template: self.template(labels, convert::pods::requests(pod)),
             ready: convert::pods::ready(pod),
             started: convert::pods::started(pod),
@@ -253,7 +253,7 @@ fn shared<T: Ord>(all: &mut BTreeSet<Arc<T>>, value: T) -> Arc<T> {
 
 /// Keeps the pods of one place up to date. After an error all are listed again: a watch without events would not show
 /// that it works again.
-async fn follow(pods: Api<Pod>, place: &Place, kept: &NamespacePods) {
+async fn follow(pods: Api<Pod>, place: &PodsKey, kept: &NamespacePods) {
     let (cluster, namespace) = place;
     let mut failures: u32 = 0;
     let mut current: Option<Instant> = None;
@@ -313,7 +313,7 @@ impl PodWatchState {
 }
 
 /// Returns when nothing asked for the pods for a while; they are no longer found then.
-async fn unused(places: &Mutex<BTreeMap<Place, Arc<NamespacePods>>>, place: &Place, kept: &NamespacePods) {
+async fn unused(places: &Mutex<BTreeMap<PodsKey, Arc<NamespacePods>>>, place: &PodsKey, kept: &NamespacePods) {
     loop {
         let end = *kept.used.lock() + IDLE;
         sleep_until(end).await;
