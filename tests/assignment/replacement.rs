@@ -450,6 +450,56 @@ fn one_that_answers_again_and_is_not_reported_yet_is_replaced_before_it_goes() {
 }
 
 #[test]
+fn what_the_hpa_of_a_receiver_is_about_to_add_leaves_less_headroom_for_the_replacement() {
+    let hpa =
+        Some(Hpa { written: Some(total(1, 8)), version: HpaVersion::V2, confirmed: true, outstanding: 8, held: false });
+    let six = |name| Cluster { hpa, desired: Some(6), wished: Some(6), available: Some(30), ..runs(name, 6) };
+    let stays = Cluster { desired: Some(8), wished: Some(8), ..six("a") };
+    let leaves = Cluster { chosen: false, state: LEAVES, ..six("b") };
+    let request = request(total(2, 16), Policy::StaticWeighted, vec![stays, leaves]);
+    let plan = plan(&request);
+    let floor = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.floor;
+    assert_eq!(floor.map(|floor| floor.replicas), Some(10), "16 less the 6 that go on running meanwhile");
+    let max = plan.steps.iter().find_map(|step| match step.action {
+        Action::ApplyHpa { cluster: "b", bounds, .. } => Some(bounds.max),
+        _ => None,
+    });
+    assert_eq!(max, Some(6), "it releases none: {:?}", plan.steps);
+}
+
+#[test]
+fn what_the_hpa_of_a_receiver_may_remove_again_makes_no_room_for_more() {
+    let hpa = |min, max, confirmed, outstanding| {
+        Some(Hpa { written: Some(total(min, max)), version: HpaVersion::V2, confirmed, outstanding, held: false })
+    };
+    let since = Timestamp::constant(1_000, 0);
+    let asked = |confirmed| {
+        let floor = Some(Floor { replicas: 10, since });
+        let a = Cluster {
+            hpa: hpa(10, 10, confirmed, 10),
+            target: Some(total(2, 16)),
+            memory: Memory { floor, ..Memory::default() },
+            wished: Some(6),
+            available: Some(30),
+            ..runs("a", 10)
+        };
+        let lost = Some(Lost { ran: 6, due: 2, since });
+        let b = Cluster {
+            hpa: hpa(1, 6, true, 6),
+            chosen: false,
+            state: LEAVES,
+            memory: Memory { lost, ..Memory::default() },
+            ..runs("b", 6)
+        };
+        let mut request = request(total(2, 16), Policy::StaticWeighted, vec![a, b]);
+        (request.now, request.basis) = (since, Some(plan(&request).basis));
+        plan(&request).shares.iter().find(|share| share.cluster == "a").unwrap().memory.floor()
+    };
+    assert_eq!(asked(false), 10, "all ten are ready, and its HPA does not ask for them yet");
+    assert_eq!(asked(true), 12);
+}
+
+#[test]
 fn what_another_cluster_does_not_tell_for_a_moment_was_not_added_since() {
     let mut request = running(30, &[("a", 3), ("b", 3), ("c", 2)]).observe();
     for cluster in &mut request.clusters {

@@ -4,6 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::assignee::{Assignee, sum, take};
+use super::transition::present;
 use super::{Assist, Cluster, Floor, Lost, Memory, Request};
 use crate::decision::split::Replicas;
 
@@ -29,6 +30,13 @@ pub(super) fn is_in_effect(assignee: &Assignee<'_, '_>) -> bool {
     let least = assignee.target.memory.floor().min(assignee.target.bounds.max);
     let written = || cluster.hpa.filter(|hpa| hpa.confirmed)?.written;
     least == 0 || cluster.overdue || written().is_some_and(|written| written.min >= least)
+}
+
+/// Replicas that it was asked to run and does not, or that its HPA may remove, because it does not ask for them yet.
+pub(super) fn unsure_of(assignee: &Assignee<'_, '_>) -> Replicas {
+    let ready = assignee.participant.cluster.stays_ready();
+    let sure = if is_in_effect(assignee) { ready } else { ready.min(may_want(assignee)) };
+    assignee.target.memory.floor().saturating_sub(sure)
 }
 
 /// Ends the floors of clusters whose HPAs want more by what they measure: the load of clusters that leave, which run
@@ -124,6 +132,11 @@ pub(super) fn end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Opti
     let hold = request.window.max(SEEN);
     let ends = assignees.iter().filter_map(|assignee| assignee.target.memory.floor?.since.checked_add(hold).ok());
     ends.filter(|end| *end > request.now).min()
+}
+
+/// Replicas that must not be taken from it: its running and its replacement replicas.
+pub(super) fn busy(assignee: &Assignee<'_, '_>) -> Replicas {
+    assignee.asked().max(present(assignee.participant.cluster))
 }
 
 /// As [`Assignee::asked`], without those that go: above its written max, or without an entry.

@@ -13,7 +13,7 @@ use super::distribute::{Range, distribute};
 use super::floors::{self, Moves, serves};
 use super::owed::{covers, holds, owed, remember_others, renewal, still_runs, waits};
 use super::participant::Participant;
-use super::transition::{frozen, part, present};
+use super::transition::{frozen, part};
 use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Request};
 use crate::decision::split::Replicas;
 
@@ -227,13 +227,16 @@ impl<'c, 'a> Going<'c, 'a> {
 
     fn batch(&self, request: &Request<'_>, assignees: &[Assignee<'_, '_>], due: Replicas) -> Replicas {
         let budget = request.total.max;
-        let others = sum(assignees.iter().filter(|assignee| assignee.target.bounds.is_some()).map(busy));
+        let bound = || assignees.iter().filter(|assignee| assignee.target.bounds.is_some());
+        let others = sum(bound().map(floors::busy));
+        // What their HPAs want comes up beside it.
+        let wished = sum(bound().map(|assignee| floors::busy(assignee).max(floors::may_want(assignee))));
         let leaving =
             || self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| cluster.state != ClusterState::Away);
         let runs = sum(leaving().filter(|(_, lost)| lost.is_some()).map(|(cluster, _)| frozen(cluster)));
-        let unready = deficit(assignees);
+        let unready = sum(assignees.iter().map(floors::unsure_of));
         let kept = runs.min(due.saturating_add(unready));
-        let beside = due.min(budget.saturating_sub(others).saturating_sub(kept));
+        let beside = due.min(budget.saturating_sub(wished).saturating_sub(kept));
         if unready > 0 || assignees.iter().any(starts) {
             return beside;
         }
@@ -317,11 +320,6 @@ impl<'c, 'a> Going<'c, 'a> {
             Obstacle::Unready
         }
     }
-}
-
-/// Replicas that must not be taken from it: its running and its replacement replicas.
-fn busy(assignee: &Assignee<'_, '_>) -> Replicas {
-    assignee.asked().max(present(assignee.participant.cluster))
 }
 
 /// Whether its first replica will start soon: its bounds are assigned, and it has an entry.

@@ -1,6 +1,8 @@
 //! Hands a workload back to Karmada and shows the progress (docs/design.md#on-the-wire). Talks to the API server.
 
-use jiff::SignedDuration;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
 use tracing::debug;
 
 use super::cache::View;
@@ -8,6 +10,7 @@ use super::cache::entry::{Binding, FederatedHpaEntry};
 use super::observe::{PlacementSpec, observe};
 use super::progress::{LOOK_AGAIN, Progress, bound};
 use super::status;
+use super::status::conditions::HANDING_BACK;
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
 use crate::api::federated_hpa::FederatedHPAStatus;
@@ -43,7 +46,8 @@ impl FederatedHpaWorker {
         let entry = &view.federated_hpa;
         let now = (self.clock)();
         let key = entry.key();
-        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key: &key };
+        let waited = waited(entry, now);
+        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key: &key, waited };
         let undone = match release.go_on().await? {
             Released::Partly => return Ok(Progress::Wrote),
             Released::Waits(time) => {
@@ -80,4 +84,12 @@ impl FederatedHpaWorker {
             written => written.map(|()| true),
         }
     }
+}
+
+/// For how long the workload of a deleted object has been handed back, where an earlier leader began with it.
+fn waited(entry: &FederatedHpaEntry, now: Timestamp) -> Duration {
+    let begun =
+        entry.condition(status::ASSIGNED).is_some_and(|assigned| assigned.reason.as_deref() == Some(HANDING_BACK));
+    let deleted = entry.object.metadata.deletion_timestamp.as_ref().filter(|_| begun);
+    deleted.and_then(|at| Duration::try_from(now.duration_since(at.0)).ok()).unwrap_or_default()
 }

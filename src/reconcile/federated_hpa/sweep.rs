@@ -79,7 +79,8 @@ impl FederatedHpaWorker {
     }
 
     async fn release_left(&self, leader: &Leader, key: &Key, view: &View) -> Result<Progress, WriteError> {
-        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key };
+        let waited = Duration::ZERO;
+        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key, waited };
         match release.go_on().await? {
             Released::Partly => Ok(Progress::Wrote),
             Released::Waits(time) => Ok(Progress::Settled(self.after(time))),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::apply::{Applier, ApplyContext};
 use super::releases::{PATIENCE, ReleaseProgress};
@@ -65,6 +66,8 @@ pub struct Release<'a> {
     pub view: &'a View,
     /// Identifies the release.
     pub key: &'a Key,
+    /// For how long earlier leaders have tried.
+    pub waited: Duration,
 }
 
 impl Release<'_> {
@@ -75,7 +78,7 @@ impl Release<'_> {
     pub async fn go_on(self) -> Result<Released, WriteError> {
         let Self { takeover, view, .. } = self;
         takeover.forget(&view.federated_hpa.key());
-        self.note(|progress| _ = progress.since.get_or_insert_with(steady));
+        self.note(|progress| _ = progress.since.get_or_insert_with(|| self.begun()));
         if let Some(step) = self.recall().await? {
             return Ok(step);
         }
@@ -102,6 +105,12 @@ impl Release<'_> {
                 progress.undone.push(what);
             }
         });
+    }
+
+    /// When it began, as far as that counts: a new leader has at least the time of one look.
+    fn begun(self) -> Instant {
+        let now = steady();
+        now.checked_sub(self.waited.min(PATIENCE.saturating_sub(LOOK))).unwrap_or(now)
     }
 
     /// Whether the longest wait is over.

@@ -11,7 +11,8 @@ use crate::controller::key::Key;
 use crate::decision::split::Replicas;
 use crate::runtime::clock::steady;
 
-/// Longest wait, counted by this process: for clusters to lose their HPAs, and for Karmada to follow the template.
+/// Longest wait, over several leaders where the object is deleted: for clusters to lose their HPAs, and for Karmada to
+/// follow the template.
 pub(super) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// State of a release in progress.
