@@ -1,5 +1,6 @@
 //! Clusters that leave and clusters that fail: their replicas run elsewhere before they are removed.
 
+use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
     Action, Bounds, Cluster, ClusterState, Floor, Hpa, HpaVersion, Lost, Memory, Note, Obstacle, Policy, Request, plan,
 };
@@ -497,6 +498,40 @@ fn what_the_hpa_of_a_receiver_may_remove_again_makes_no_room_for_more() {
     };
     assert_eq!(asked(false), 10, "all ten are ready, and its HPA does not ask for them yet");
     assert_eq!(asked(true), 12);
+}
+
+#[test]
+fn a_cluster_leaves_once_the_hpas_of_the_receivers_have_acted_on_their_new_min() {
+    let hpa = |min, max| {
+        Some(Hpa {
+            written: Some(total(min, max)),
+            version: HpaVersion::V2,
+            confirmed: true,
+            outstanding: 0,
+            held: false,
+        })
+    };
+    let since = Timestamp::constant(1_000, 0);
+    let goes = |desired, load| {
+        let a = Cluster {
+            hpa: hpa(6, 7),
+            target: Some(total(3, 10)),
+            memory: Memory { floor: Some(Floor { replicas: 6, since }), ..Memory::default() },
+            desired: Some(desired),
+            wished: Some(desired),
+            load,
+            ..runs("a", 6)
+        };
+        let memory = Memory { lost: Some(Lost { ran: 3, due: 0, since }), ..Memory::default() };
+        let b = Cluster { hpa: hpa(1, 3), chosen: false, state: LEAVES, memory, ..runs("b", 3) };
+        let mut request = request(total(3, 10), Policy::StaticWeighted, vec![a, b]);
+        (request.now, request.basis) = (since, Some(plan(&request).basis));
+        plan(&request).now().any(|step| matches!(step.action, Action::DeleteHpa { cluster: "b" }))
+    };
+    let high = Some(Load { value: 172, target: 50 });
+    assert!(!goes(5, high), "it reports what it wanted before its new bounds, by the load that is there");
+    assert!(goes(6, high));
+    assert!(goes(5, None), "without metrics it removes none");
 }
 
 #[test]

@@ -23,13 +23,15 @@ pub(super) fn forget(lost: &[Option<Lost>], assignees: &mut [Assignee<'_, '_>]) 
     }
 }
 
-/// Whether what it was asked to run is in effect as its min, or has been waited for long enough. Before, replicas that
-/// its HPA adds by itself look like those that were asked for.
+/// Whether what it was asked to run is in effect as its min, or has been waited for long enough, and its HPA has acted
+/// on that where it has metrics. Before, replicas that its HPA adds by itself look like those that were asked for.
 pub(super) fn is_in_effect(assignee: &Assignee<'_, '_>) -> bool {
     let cluster = assignee.participant.cluster;
     let least = assignee.target.memory.floor().min(assignee.target.bounds.max);
     let written = || cluster.hpa.filter(|hpa| hpa.confirmed)?.written;
-    least == 0 || cluster.overdue || written().is_some_and(|written| written.min >= least)
+    // Without metrics it wants what it wanted, whatever its min.
+    let acts = || cluster.load.is_none() || cluster.desired.is_none_or(|desired| desired >= least);
+    least == 0 || cluster.overdue || written().is_some_and(|written| written.min >= least) && acts()
 }
 
 /// Replicas that it was asked to run and does not, or that its HPA may remove, because it does not ask for them yet.

@@ -132,7 +132,8 @@ struct Line<'a> {
     stays: Replicas,
     /// Its running replicas; 1 where there is already an entry.
     running: Replicas,
-    /// As `running`, without those that start: more than its budget is asked for, so some of them never will.
+    /// Its ready replicas, and its min; 1 where there is already an entry. Where more is asked for than the budget, some
+    /// of those that start never will.
     ready: Replicas,
     /// Replicas that must not be taken from it: its min, and its running replicas within its target.
     due: Replicas,

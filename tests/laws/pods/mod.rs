@@ -233,13 +233,15 @@ impl Pods {
             past.gone.remove(cluster);
         }
         let (held, leaves) = (past.held, !past.leaving.is_empty());
+        let sent = world.acts_on(target).and_then(|(owner, _)| world.sent(owner, cluster));
+        let least = before.min.max(sent.map_or(0, |sent| sent.bounds.min));
         let share = past.share(cluster);
         share.ready = after.ready.min(after.asked);
         share.most = share.most.max(share.ready);
         share.demand = match (held, by_hpa) {
             (false, _) => after.asked,
-            // Raised to its min it only does what fhpa wrote.
-            (true, true) if after.asked > before.asked && after.asked <= before.min => share.demand,
+            // Raised to its min, which may still be on its way, it does what fhpa wrote.
+            (true, true) if after.asked > before.asked && after.asked <= least => share.demand,
             // A cluster that leaves was replaced when its eviction began: what the load asks for since then comes on
             // top of that.
             (true, true) if after.asked > before.asked && leaves => after.asked.saturating_sub(before.spare()),

@@ -248,6 +248,20 @@ fn what_load_asks_for_while_a_replaced_cluster_is_evicted_comes_on_top() {
 }
 
 #[test]
+fn what_an_hpa_raises_to_the_min_that_is_on_its_way_was_asked_for() {
+    let raised = |min: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.put("", work("member2", min, 12));
+        stream.put("member2", written("hpa", 10, 10));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    raised(10).keeps();
+    raised(9).breaks("law 3");
+}
+
+#[test]
 fn the_members_own_hpa_may_shrink_within_bounds_that_allow_what_runs() {
     let mut stream = Stream::new();
     stream.put("member1", written("hpa", 2, 6));
