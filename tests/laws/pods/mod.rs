@@ -90,6 +90,9 @@ impl Pods {
         for (target, past) in &mut self.past {
             let acting = world.acts_on(target);
             let held = acting.is_some_and(|(owner, _)| past.held || has_begun(owner, target, world));
+            if let Some((_, hpa)) = acting {
+                past.switched = if hpa.centralized { past.switched.or(Some(world.now)) } else { None };
+            }
             // One that nobody ever held was not released.
             let since = if past.moves_after { world.now.checked_sub(AFTERMATH).ok() } else { Some(world.now) };
             past.released = if held { None } else { past.released.or(since.filter(|_| past.held)) };

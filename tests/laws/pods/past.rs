@@ -59,6 +59,8 @@ pub struct Past {
     /// The placement of its binding, and when it became that.
     pub placement: Option<u64>,
     pub placed: Option<Timestamp>,
+    /// Since when it is to be Centralized: clusters that leave are replaced first, for as long as that may take.
+    pub switched: Option<Timestamp>,
     /// Whether it got another placement while it was about to be given back, to be deleted or for another workload.
     pub moves_after: bool,
     /// What ran beyond max when max fell, as far as it was not removed yet, and until when it may be.
@@ -218,9 +220,12 @@ impl Past {
             since.is_none() && left == 0 && waited >= PATIENCE - SECOND && waited <= PATIENCE + AT_ONCE
         };
         let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
-        let late = late || self.placed.is_some_and(gives_up);
-        let tainted = court.world.clusters.get(cluster).and_then(|place| place.tainted);
-        let late = late || left == 0 && tainted.is_some_and(|since| ended(since, court.world));
+        let place = court.world.clusters.get(cluster);
+        let labelled = place.and_then(|place| place.labelled);
+        let late = late || [self.placed, labelled].into_iter().flatten().any(gives_up);
+        let tainted = place.and_then(|place| place.tainted);
+        let waited = [tainted, self.switched].into_iter().flatten().min();
+        let late = late || left == 0 && waited.is_some_and(|since| ended(since, court.world));
         if uncovered > 0 && self.owed > self.allowance(target, court.world) && !late {
             court.breaks(
                 format!("{target} in {cluster}"),

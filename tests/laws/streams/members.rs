@@ -352,7 +352,7 @@ fn what_an_hpa_added_in_the_moment_in_which_its_max_came_down_was_not_known() {
 }
 
 #[test]
-fn a_tainted_cluster_may_leave_after_the_longest_time_of_a_replacement() {
+fn a_tainted_or_relabelled_cluster_may_leave_after_the_longest_time_of_a_replacement() {
     let leaves = |seconds: i64| {
         let mut stream = Stream::new();
         stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
@@ -362,6 +362,34 @@ fn a_tainted_cluster_may_leave_after_the_longest_time_of_a_replacement() {
         });
         stream.pass(seconds);
         stream.put("", binding(&[("member2", 4)]));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    leaves(600).keeps();
+    leaves(300).breaks("law 3");
+    let relabelled = |seconds: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.edit("", "Cluster", |cluster| cluster["metadata"]["labels"] = json!({"tier": "iron"}));
+        stream.pass(seconds);
+        stream.put("", binding(&[("member2", 4)]));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    relabelled(600).keeps();
+    relabelled(300).breaks("law 3");
+}
+
+#[test]
+fn an_object_that_became_centralized_is_handed_over_after_the_longest_time_of_a_replacement() {
+    let leaves = |seconds: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["spec"]["mode"] = json!("Centralized");
+            hpa["status"] = json!({});
+        });
+        stream.pass(seconds);
+        stream.broken();
         stream.delete("member1", &deployment(6, 6));
         stream
     };

@@ -181,6 +181,8 @@ pub struct Place {
     pub deleting: bool,
     /// Since when a taint has its workloads leave.
     pub tainted: Option<Timestamp>,
+    /// When its labels last changed, by which placements choose it.
+    pub labelled: Option<Timestamp>,
 }
 
 /// A member.
@@ -316,7 +318,13 @@ impl World {
             "FederatedResourceQuota" => {
                 put(&mut self.quotas, name, change.after.map(|quota| amounts(quota, "/spec/overall")));
             }
-            "Cluster" => put(&mut self.clusters, name.name, change.after.map(place)),
+            "Cluster" => {
+                let labels = |object: Option<&Value>| object.map(|object| object["metadata"]["labels"].clone());
+                let before = self.clusters.get(&name.name).and_then(|place| place.labelled);
+                let same = labels(change.before) == labels(change.after);
+                let labelled = if same { before } else { change.before.map(|_| self.now).or(before) };
+                put(&mut self.clusters, name.name, change.after.map(|after| Place { labelled, ..place(after) }));
+            }
             "CustomResourceDefinition" => {
                 let plural = text(change.object(), "/spec/names/plural").to_owned();
                 put(&mut self.definitions, plural, change.after.map(is_ours));

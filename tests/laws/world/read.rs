@@ -155,6 +155,7 @@ pub(super) fn place(object: &Value) -> Place {
     Place {
         ready: ready.is_some_and(|ready| text(ready, "/status") == "True"),
         deleting: deleting(object),
+        labelled: None,
         tainted: taints.filter_map(|taint| text(taint, "/timeAdded").parse().ok()).min(),
     }
 }
