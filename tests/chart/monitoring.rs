@@ -13,8 +13,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::documents::guides;
-use super::package::{said, without};
+use super::package::said;
 use super::{engine, text};
+use crate::rig::absent::without;
 
 /// Values of each label of each series.
 pub type Series = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
@@ -205,7 +206,8 @@ fn alerts_fire_and_stop_as_their_tests_say() {
     let mut version = Command::new("promtool");
     version.arg("--version");
     if let Err(why) = said(version) {
-        return without("promtool", "alerts that fire and stop, metrics in a form that Prometheus accepts", &why);
+        let shows = "alerts that fire and stop, metrics in a form that Prometheus accepts";
+        return without("promtool", shows, &format!("put it on PATH, {why}"));
     }
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("alerts.yaml"), bare_rules().to_string()).unwrap();
