@@ -214,6 +214,9 @@ impl Pods {
         let after = there.filter(|there| !there.deleting).unwrap_or_default();
         let before = past.shares.get(cluster).copied().unwrap_or_default();
         let removed = (before.ready - after.asked).max(0);
+        if world.exceeds_quota(&target.name.namespace, Some((target, before.asked - after.asked))) {
+            past.over_quota = Some(world.now);
+        }
         let by_hpa = is_by_hpa(change) && (after.asked >= before.asked || before.max >= before.asked);
         if after.asked < before.asked && removed > 0 && !by_hpa && past.is_bound(world) {
             if is_wished(change, target, cluster, after, past, world) {
@@ -295,8 +298,7 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     // The user asks for less than there is.
     let most = federated.map_or(template.asked, |hpa| hpa.bounds.max);
     let duplicated = federated.map_or(!binding.divides, |hpa| world.duplicates(hpa));
-    let before = past.shares.get(cluster).copied().unwrap_or_default();
-    let own = before.ready;
+    let own = past.shares.get(cluster).map_or(0, |share| share.ready);
     let all: i64 = past.shares.values().map(|share| share.ready).sum();
     // What was divided a moment ago may still be on its way.
     let divided = binding.divided.is_some_and(|until| world.now.duration_since(until) < AFTERMATH);
@@ -304,6 +306,6 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     let mut thresholds = federated.iter().flat_map(|hpa| &hpa.thresholds);
     let lowered = lowered || thresholds.any(|most| own > *most && after.asked >= *most);
     let lowered = lowered || duplicated && divided && all > most;
-    let exceeds = world.exceeds_quota(&target.name.namespace, Some((target, before.asked - after.asked)));
+    let exceeds = past.over_quota.is_some_and(|at| world.now.duration_since(at) < REPORTED);
     gone || left || to_zero || lowered || by_user || exceeds || binding.purges_at_once
 }

@@ -59,6 +59,8 @@ pub struct Past {
     /// The placement of its binding, and when it became that.
     pub placement: Option<u64>,
     pub placed: Option<Timestamp>,
+    /// When a quota was last exceeded: what it kept from being divided goes cluster by cluster.
+    pub over_quota: Option<Timestamp>,
     /// Since when it is to be Centralized: clusters that leave are replaced first, for as long as that may take.
     pub switched: Option<Timestamp>,
     /// Whether it got another placement while it was about to be given back, to be deleted or for another workload.
