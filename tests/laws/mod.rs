@@ -115,7 +115,8 @@ impl Default for Terms {
         Self {
             kinds: ["apps/v1 Deployment", "apps/v1 StatefulSet"].map(str::to_owned).to_vec(),
             queue: SignedDuration::from_secs(60),
-            telling: SignedDuration::from_secs(60),
+            // Karmada sees only after a minute that a cluster is cut off.
+            telling: SignedDuration::from_secs(75),
             release: SignedDuration::from_mins(5),
             writes_a_minute: 60,
         }

@@ -231,6 +231,8 @@ impl Pods {
         }
         if by_hpa && after.asked < before.asked {
             past.fall(before.asked - after.asked, world.now);
+            // The load asks for fewer of the others.
+            past.lost.iter_mut().for_each(|lost| lost.wanted -= before.asked - after.asked);
             if after.asked < before.min {
                 past.cut(before.asked - after.asked, world.now);
             }

@@ -314,6 +314,15 @@ fn of_a_lost_cluster_counts_what_karmada_told_and_what_the_others_did_not_add_si
     lost(4, 0, 7).breaks("law 3");
     lost(6, 3, 10).keeps();
     lost(6, 3, 9).breaks("law 3");
+    // What their own HPAs remove meanwhile the load does not ask for.
+    let mut calm = Stream::new();
+    calm.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    calm.put("", place("member1", "False"));
+    calm.put("", binding(&[("member2", 4)]));
+    calm.put("member2", written("hpa", 2, 2));
+    calm.put("member2", written("fhpa", 8, 8));
+    calm.pass(61);
+    calm.keeps();
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl Stream {
     /// FederatedHPA `web` 1..30 that holds the Deployment `web` in two members, and whose status tells of it.
     pub fn new() -> Self {
         let now: Timestamp = "2026-11-20T08:00:00Z".parse().unwrap();
-        let terms = Terms { writes_a_minute: 10, ..Terms::default() };
+        let terms = Terms { writes_a_minute: 10, telling: SignedDuration::from_secs(60), ..Terms::default() };
         let mut stream = Self { laws: Laws::new(now, terms), now, objects: BTreeMap::new() };
         for cluster in ["member1", "member2"] {
             stream.put("", place(cluster, "True"));
