@@ -29,7 +29,7 @@ async fn tolerating(stand: &Stand, name: &str) {
     reports_ten(stand, name).await;
 }
 
-/// Waits until Karmada and the HPA of the first member report its ten.
+/// Waits until Karmada reports the ten of the first member.
 async fn reports_ten(stand: &Stand, name: &str) {
     stand
         .soon("Karmada reports the ten of member1", async |stand| {

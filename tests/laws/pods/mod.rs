@@ -14,9 +14,9 @@
 //! the others added since it stopped to answer; what was divided before the workload was taken over, or after it was to
 //! be given back; the same for a cluster that Karmada's own division left out before a FederatedHPA held the workload;
 //! the whole copy of a workload that was Duplicated when the cluster left, while another serves; a quarter of the
-//! replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a replacement
-//! or of a taint; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes Karmada refuse
-//! every division of them.
+//! replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a replacement,
+//! also of one after a taint, a label or a change of mode; pods while the workloads of the namespace exceed a
+//! FederatedResourceQuota, which makes Karmada refuse every division of them.
 
 mod past;
 
@@ -231,8 +231,6 @@ impl Pods {
         }
         if by_hpa && after.asked < before.asked {
             past.fall(before.asked - after.asked, world.now);
-            // The load asks for fewer of the others.
-            past.lost.iter_mut().for_each(|lost| lost.wanted -= before.asked - after.asked);
             if after.asked < before.min {
                 past.cut(before.asked - after.asked, world.now);
             }

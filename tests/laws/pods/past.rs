@@ -94,6 +94,14 @@ impl Past {
     pub fn fall(&mut self, replicas: i64, now: Timestamp) {
         self.fell.retain(|(at, _)| now.duration_since(*at) < REPORTED);
         self.fell.push((now, replicas));
+        self.want_fewer(replicas);
+    }
+
+    /// So many fewer replicas are to run in place of lost clusters.
+    fn want_fewer(&mut self, replicas: i64) {
+        for lost in &mut self.lost {
+            lost.wanted -= replicas;
+        }
     }
 
     /// Another scaler removed replicas below the min of the member's HPA.
@@ -102,8 +110,8 @@ impl Past {
         self.cut.push((now, replicas));
     }
 
-    /// Has what another scaler removed, which nobody knew when the bounds were written that take effect now, account for what runs nowhere else. Returns the
-    /// rest.
+    /// Has what another scaler removed, which nobody knew when the bounds were written that take effect now, account
+    /// for what runs nowhere else. Returns the rest.
     fn excuse(&mut self, mut uncovered: i64, now: Timestamp) -> i64 {
         for (_, cut) in self.cut.iter_mut().filter(|(at, _)| now.duration_since(*at) < SYNCED) {
             let taken = uncovered.min(*cut);
@@ -263,9 +271,7 @@ impl Past {
         let share = self.share(cluster);
         let (moved, asked) = ((share.demand.min(share.ready).min(told) - more).max(0), share.asked);
         (share.demand, share.ready, share.asked) = (0, 0, 0);
-        for lost in &mut self.lost {
-            lost.wanted -= asked;
-        }
+        self.want_fewer(asked);
         let uncovered = self.cover(cluster, moved);
         let assists = court.world.acts_on(target).is_some_and(|(_, hpa)| hpa.assists && !court.world.duplicates(hpa));
         if uncovered > 0 && assists && !binding.purges_at_once {

@@ -146,8 +146,7 @@ fn a_cluster_that_does_not_answer_counts_until_its_work_is_gone() {
 
 #[test]
 fn what_somebody_else_edits_in_a_member_is_not_fhpas_doing() {
-    let mut stream = Stream::new();
-    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    let mut stream = Stream::untold();
     stream.put("member2", member_hpa(1, 25));
     stream.put("member2", member_hpa(1, 12));
     stream.keeps();
@@ -162,8 +161,7 @@ fn an_hpa_that_no_member_can_run_breaks_survival() {
 
 /// member1 leaves: 6 pods go, of which so many run in member2 before.
 fn leaves(ready_elsewhere: i64) -> Stream {
-    let mut stream = Stream::new();
-    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    let mut stream = Stream::untold();
     stream.put("member2", written("fhpa", 10, 4));
     stream.put("member2", written("fhpa", 10, ready_elsewhere));
     stream.put("", binding(&[("member2", 10)]));
@@ -203,8 +201,7 @@ fn a_copy_may_leave_while_another_is_ready() {
 
 #[test]
 fn a_pod_replaces_one_only() {
-    let mut stream = Stream::new();
-    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    let mut stream = Stream::untold();
     stream.put("member2", written("fhpa", 7, 7));
     stream.put("member1", written("karmada", 3, 6));
     stream.put("member1", written("karmada", 3, 3));
@@ -217,8 +214,7 @@ fn a_pod_replaces_one_only() {
 #[test]
 fn a_replacement_that_the_others_own_hpas_took_away_is_none() {
     let taken = |left: i64| {
-        let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        let mut stream = Stream::untold();
         stream.put("member2", written("fhpa", 10, 10));
         stream.put("member2", written("hpa", left, left));
         stream.delete("member1", &deployment(6, 6));
@@ -231,8 +227,7 @@ fn a_replacement_that_the_others_own_hpas_took_away_is_none() {
 #[test]
 fn what_load_asks_for_while_a_replaced_cluster_is_evicted_comes_on_top() {
     let raised = |evicted: bool| {
-        let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        let mut stream = Stream::untold();
         stream.put("member2", written("fhpa", 10, 10));
         let mut after = binding(&[("member2", 10)]);
         if evicted {
@@ -250,8 +245,7 @@ fn what_load_asks_for_while_a_replaced_cluster_is_evicted_comes_on_top() {
 #[test]
 fn what_an_hpa_raises_to_the_min_that_is_on_its_way_was_asked_for() {
     let raised = |min: i64| {
-        let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        let mut stream = Stream::untold();
         stream.put("", work("member2", min, 12));
         stream.put("member2", written("hpa", 10, 10));
         stream.delete("member1", &deployment(6, 6));
@@ -267,8 +261,7 @@ fn the_members_own_hpa_may_shrink_within_bounds_that_allow_what_runs() {
     stream.put("member1", written("hpa", 2, 6));
     stream.keeps();
     // Its max was taken away from what runs.
-    let mut stream = Stream::new();
-    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    let mut stream = Stream::untold();
     stream.put("", work("member1", 1, 2));
     stream.put("member1", member_hpa(1, 2));
     stream.put("member1", written("hpa", 2, 6));
@@ -278,8 +271,7 @@ fn the_members_own_hpa_may_shrink_within_bounds_that_allow_what_runs() {
 #[test]
 fn what_a_lost_cluster_ran_is_asked_of_the_others_at_once() {
     let lost = |asked: i64| {
-        let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        let mut stream = Stream::untold();
         stream.put("", place("member1", "False"));
         stream.put("", binding(&[("member2", 4)]));
         stream.pass(20);
@@ -298,8 +290,7 @@ fn what_a_lost_cluster_ran_is_asked_of_the_others_at_once() {
 #[test]
 fn of_a_lost_cluster_counts_what_karmada_told_and_what_the_others_did_not_add_since() {
     let lost = |told: i64, added: i64, asked: i64| {
-        let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        let mut stream = Stream::untold();
         stream.put("", place("member1", "False"));
         stream.put("member2", written("hpa", 4 + added, 4 + added));
         let mut left = binding(&[("member2", 4)]);
@@ -315,8 +306,7 @@ fn of_a_lost_cluster_counts_what_karmada_told_and_what_the_others_did_not_add_si
     lost(6, 3, 10).keeps();
     lost(6, 3, 9).breaks("law 3");
     // What their own HPAs remove meanwhile the load does not ask for.
-    let mut calm = Stream::new();
-    calm.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    let mut calm = Stream::untold();
     calm.put("", place("member1", "False"));
     calm.put("", binding(&[("member2", 4)]));
     calm.put("member2", written("hpa", 2, 2));
@@ -347,8 +337,7 @@ fn what_a_cluster_runs_too_much_while_it_does_not_answer_goes_when_it_is_back() 
 #[test]
 fn what_an_hpa_added_in_the_moment_in_which_its_max_came_down_was_not_known() {
     let lowered = |seconds: i64| {
-        let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        let mut stream = Stream::untold();
         stream.put("member1", written("hpa", 9, 9));
         stream.pass(seconds);
         stream.put("", work("member1", 1, 6));
@@ -363,8 +352,7 @@ fn what_an_hpa_added_in_the_moment_in_which_its_max_came_down_was_not_known() {
 #[test]
 fn a_tainted_or_relabelled_cluster_may_leave_after_the_longest_time_of_a_replacement() {
     let leaves = |seconds: i64| {
-        let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        let mut stream = Stream::untold();
         stream.edit("", "Cluster", |cluster| {
             let taint = json!({"key": "a", "effect": "NoExecute", "timeAdded": "2026-11-20T08:00:00Z"});
             cluster["spec"] = json!({"taints": [taint]});
@@ -377,8 +365,7 @@ fn a_tainted_or_relabelled_cluster_may_leave_after_the_longest_time_of_a_replace
     leaves(600).keeps();
     leaves(300).breaks("law 3");
     let relabelled = |seconds: i64| {
-        let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        let mut stream = Stream::untold();
         stream.edit("", "Cluster", |cluster| cluster["metadata"]["labels"] = json!({"tier": "iron"}));
         stream.pass(seconds);
         stream.put("", binding(&[("member2", 4)]));
@@ -431,8 +418,7 @@ fn what_karmada_divides_before_a_workload_is_taken_over_is_not_fhpas_doing() {
 
 #[test]
 fn pods_that_run_for_long_replace_nothing() {
-    let mut stream = Stream::new();
-    stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    let mut stream = Stream::untold();
     stream.put("member2", written("fhpa", 10, 10));
     stream.pass(100);
     stream.pass(100);
@@ -449,8 +435,7 @@ fn what_the_user_wishes_breaks_nothing() {
     });
     lowered.put("member1", written("karmada", 2, 6));
     lowered.keeps();
-    let mut deleted = Stream::new();
-    deleted.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+    let mut deleted = Stream::untold();
     deleted.delete("", &deployment(10, 10));
     deleted.delete("member1", &deployment(6, 6));
     deleted.keeps();

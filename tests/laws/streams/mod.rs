@@ -55,6 +55,13 @@ impl Stream {
         stream
     }
 
+    /// As [`Self::new`], with a status that tells nothing.
+    pub fn untold() -> Self {
+        let mut stream = Self::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream
+    }
+
     /// Writes an object.
     pub fn put(&mut self, place: &str, object: Value) {
         let key = key(place, &object);
