@@ -187,11 +187,13 @@ impl Cluster<'_> {
     }
 
     /// As [`Self::running`]; while the replicas of a workload that the cluster has are unknown, those that its HPA last
-    /// reported, else its entry. Unknown ones are not none: a cluster that answers again is not reported at once.
+    /// reported, else its entry, as far as its HPA leaves them. Unknown ones are not none: a cluster that answers again
+    /// is not reported at once.
     #[must_use]
     pub fn may_run(&self) -> Replicas {
         let known = if self.is_unknown() { self.last.or(self.entry) } else { None };
-        self.running().max(known.unwrap_or_default())
+        let left = self.hpa.filter(|hpa| hpa.written.is_some()).map_or(Replicas::MAX, |hpa| hpa.ceiling());
+        self.running().max(known.unwrap_or_default().min(left))
     }
 
     /// Whether it has the workload, and does not tell its replicas.
@@ -348,6 +350,11 @@ mod tests {
         assert_eq!((entered.running(), entered.may_run()), (0, 3));
         assert_eq!(Cluster { last: Some(5), ..entered }.may_run(), 5);
         assert_eq!(Cluster { current: Some(0), last: Some(5), ..entered }.may_run(), 0);
+        // A cluster that lost it and got it back: its HPA still tells what there was.
+        let written = Some(Bounds { min: 2, max: 2 });
+        let hpa = |confirmed| Some(Hpa { written, confirmed, outstanding: 9, ..Hpa::default() });
+        assert_eq!(Cluster { last: Some(5), hpa: hpa(true), ..entered }.may_run(), 2);
+        assert_eq!(Cluster { last: Some(5), hpa: hpa(false), ..entered }.may_run(), 5);
         assert_eq!(Cluster { entry: None, last: Some(5), ..entered }.may_run(), 0);
     }
 }

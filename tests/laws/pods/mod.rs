@@ -26,7 +26,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::past::Past;
 use super::managed::owners;
-use super::world::{Name, Target, Workload, World};
+use super::world::{Federated, Name, Target, Workload, World};
 use super::{Change, Court, Law, is_ours};
 
 /// After a release Karmada's scheduler may still do what follows from it.
@@ -171,7 +171,9 @@ impl Pods {
             }
             let entries: BTreeSet<String> = binding.entries.keys().cloned().collect();
             let left: Vec<String> = past.entries.difference(&entries).cloned().collect();
-            let duplicates = world.acts_on(target).map_or(!binding.divides, |(_, hpa)| world.duplicates(hpa));
+            let copied = |hpa: &Federated| hpa.copied.is_some_and(|at| world.now.duration_since(at) < AFTERMATH);
+            let duplicates =
+                world.acts_on(target).map_or(!binding.divides, |(_, hpa)| world.duplicates(hpa) || copied(hpa));
             for cluster in left {
                 if !past.is_bound(world) {
                     past.gone.insert(cluster.clone(), world.now);

@@ -208,9 +208,7 @@ impl Past {
         let divides = || world.binding(target).is_none_or(|binding| binding.divides);
         let duplicates = world.acts_on(target).map_or_else(|| !divides(), |(_, hpa)| world.duplicates(hpa));
         let whole = left == 0 && (duplicates || self.copies.contains(cluster));
-        let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && court.world.answers(name));
-        let served = others.any(|(_, share)| share.ready > 0);
-        let uncovered = if whole && served { 0 } else { self.cover(cluster, moved) };
+        let uncovered = if whole && self.is_served(cluster, world) { 0 } else { self.cover(cluster, moved) };
         let uncovered = self.excuse(uncovered, world.now);
         let excess = if self.excess_until.is_some_and(|until| world.now <= until) { self.excess } else { 0 };
         let beyond = uncovered.min(excess);
@@ -236,7 +234,7 @@ impl Past {
         let tainted = place.and_then(|place| place.tainted);
         let waited = [tainted, self.switched].into_iter().flatten().min();
         let late = late || left == 0 && waited.is_some_and(|since| ended(since, court.world));
-        if uncovered > 0 && self.owed > self.allowance(target, court.world) && !late {
+        if uncovered > 0 && self.owed > self.allowance(target, court) && !late {
             court.breaks(
                 format!("{target} in {cluster}"),
                 format!(
@@ -248,9 +246,16 @@ impl Past {
         }
     }
 
+    /// Whether another cluster than this one serves.
+    fn is_served(&self, cluster: &str, world: &World) -> bool {
+        let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && world.answers(name));
+        others.any(|(_, share)| share.ready > 0)
+    }
+
     /// What may be away for a moment where max leaves no headroom for both: a quarter of what each cluster ran that
-    /// leaves.
-    pub fn allowance(&self, target: &Target, world: &World) -> i64 {
+    /// leaves. A max that the user raised since a deletion that Karmada's queue holds back does not undo it.
+    pub fn allowance(&self, target: &Target, court: &Court<'_>) -> i64 {
+        let world = court.world;
         let Some((_, hpa)) = world.acts_on(target) else { return 0 };
         let fell = self.fell.iter().filter(|(at, _)| world.now.duration_since(*at) < REPORTED);
         let asked: i64 = self.shares.values().map(|share| share.asked).chain(fell.map(|(_, fell)| *fell)).sum();
@@ -258,7 +263,8 @@ impl Past {
         let leave = self.owing.iter().chain(&self.exceeded).chain(self.leaving.keys());
         let leave: BTreeSet<&String> = leave.collect();
         let ran = leave.into_iter().filter_map(|cluster| self.shares.get(cluster)).map(|share| share.most);
-        ran.filter(|most| asked + most > hpa.bounds.max).map(|most| (most / 4).max(1)).sum()
+        let max = hpa.least_since(world.now, court.terms.queue);
+        ran.filter(|most| asked + most > max).map(|most| (most / 4).max(1)).sum()
     }
 
     /// A cluster that does not answer is left: the others run what it ran, as far as Karmada told of it, and as they do
@@ -272,7 +278,8 @@ impl Past {
         let (moved, asked) = ((share.demand.min(share.ready).min(told) - more).max(0), share.asked);
         (share.demand, share.ready, share.asked) = (0, 0, 0);
         self.want_fewer(asked);
-        let uncovered = self.cover(cluster, moved);
+        let copy = self.copies.contains(cluster) && self.is_served(cluster, court.world);
+        let uncovered = if copy { 0 } else { self.cover(cluster, moved) };
         let assists = court.world.acts_on(target).is_some_and(|(_, hpa)| hpa.assists && !court.world.duplicates(hpa));
         if uncovered > 0 && assists && !binding.purges_at_once {
             let asked: i64 =

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Stream, binding, deployment, federated, member_hpa, owned, place, work};
+use super::{Stream, binding, deployment, federated, member_hpa, owned, place, status, work};
 
 /// A Deployment whose replicas the member's HPA, fhpa or Karmada wrote.
 fn written(by: &str, replicas: i64, ready: i64) -> Value {
@@ -288,6 +288,24 @@ fn what_a_lost_cluster_ran_is_asked_of_the_others_at_once() {
 }
 
 #[test]
+fn a_lost_copy_is_run_by_the_others_already() {
+    let lost = |copies: bool| {
+        let mut stream = Stream::untold();
+        let max = if copies { 30 } else { 15 };
+        let shares = status(&[("member1", 1, max), ("member2", 1, max)], "True", 10);
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = shares.clone());
+        stream.pass(20);
+        stream.put("", place("member1", "False"));
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
+        stream.put("", binding(&[("member2", 4)]));
+        stream.pass(61);
+        stream
+    };
+    lost(true).keeps();
+    lost(false).breaks("law 3");
+}
+
+#[test]
 fn of_a_lost_cluster_counts_what_karmada_told_and_what_the_others_did_not_add_since() {
     let lost = |told: i64, added: i64, asked: i64| {
         let mut stream = Stream::untold();
@@ -522,4 +540,16 @@ fn where_max_leaves_no_headroom_a_quarter_may_be_away() {
     both.keeps();
     both.put("member2", written("karmada", 2, 3));
     both.breaks("law 3");
+    // The user raises max while Karmada's queue holds a deletion back.
+    let raised = |seconds: i64| {
+        let mut stream = Stream::new();
+        lower_max(&mut stream, 10);
+        stream.pass(1);
+        stream.edit("", "FederatedHPA", |hpa| hpa["spec"]["maxReplicas"] = json!(30));
+        stream.pass(seconds);
+        stream.put("member1", written("karmada", 5, 6));
+        stream
+    };
+    raised(30).keeps();
+    raised(90).breaks("law 3");
 }

@@ -98,6 +98,8 @@ pub struct Federated {
     pub is_current: bool,
     /// What max was, and until when.
     pub older: VecDeque<(Timestamp, i64)>,
+    /// Until when its status had the whole of it in every cluster, where it has not any more.
+    pub copied: Option<Timestamp>,
 }
 
 impl Federated {
@@ -109,9 +111,23 @@ impl Federated {
     /// The greatest max that held since `ago`. While it is suspended edits of max wait, and what was written before may
     /// still arrive.
     pub fn most_since(&self, now: Timestamp, ago: SignedDuration) -> i64 {
+        self.held_since(now, ago).max().unwrap_or_default()
+    }
+
+    /// The least max that held since `ago`, likewise.
+    pub fn least_since(&self, now: Timestamp, ago: SignedDuration) -> i64 {
+        self.held_since(now, ago).min().unwrap_or_default()
+    }
+
+    fn held_since(&self, now: Timestamp, ago: SignedDuration) -> impl Iterator<Item = i64> {
         let since = self.suspended.map_or(now, |at| at.min(now)) - ago;
-        let older = self.older.iter().filter(|(until, _)| *until >= since).map(|(_, max)| *max);
-        older.chain([self.bounds.max]).max().unwrap_or_default()
+        let older = self.older.iter().filter(move |(until, _)| *until >= since).map(|(_, max)| *max);
+        older.chain([self.bounds.max])
+    }
+
+    /// Whether its status has the whole of it in every cluster.
+    pub(super) fn copies(&self) -> bool {
+        self.desired.len() > 1 && self.desired.values().all(|bounds| bounds.max == self.bounds.max)
     }
 
     /// Notes what all clusters together were allowed until now.

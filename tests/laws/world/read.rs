@@ -87,8 +87,10 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         current: int(object, "/status/currentReplicas").unwrap_or_default(),
         is_current: int(object, "/status/observedGeneration") == int(object, "/metadata/generation"),
         older: VecDeque::new(),
+        copied: None,
     };
     if let Some(before) = before.filter(|before| before.uid == hpa.uid) {
+        hpa.copied = if before.copies() && !hpa.copies() { Some(now) } else { before.copied };
         hpa.older = before.older;
         hpa.suspended = hpa.suspended.map(|now| before.suspended.unwrap_or(now));
         // Each cluster has the whole of it: there is no sum that was allowed.
