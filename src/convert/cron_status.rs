@@ -65,42 +65,41 @@ pub fn written(cron: &Stored) -> Timestamp {
 pub fn histories(status: &CronFederatedHPAStatus) -> Vec<History> {
     let at = |time: &Option<Time>| time.as_ref().map(|time| time.0);
     let history = |history: &ExecutionHistory| History {
-        rule: history.rule_name.clone(),
+        rule: history.rule_name.as_str().into(),
         next: at(&history.next_execution_time),
-        executions: history
-            .successful_executions
-            .iter()
-            .flatten()
-            .filter_map(|execution| {
-                let scheduled = at(&execution.schedule_time)?;
-                let executed = at(&execution.execution_time).unwrap_or(scheduled);
-                let applied = Action {
-                    replicas: execution.applied_replicas,
-                    min_replicas: execution.applied_min_replicas,
-                    max_replicas: execution.applied_max_replicas,
-                };
-                Some(Execution { scheduled, executed, applied })
-            })
-            .collect(),
-        failures: history
-            .failed_executions
-            .iter()
-            .flatten()
-            .filter_map(|failure| {
-                let scheduled = at(&failure.schedule_time)?;
-                let executed = at(&failure.execution_time).unwrap_or(scheduled);
-                Some(FailedRun { scheduled, executed, message: failure.message.clone() })
-            })
-            .collect(),
+        executions: exact(history.successful_executions.iter().flatten().filter_map(|execution| {
+            let scheduled = at(&execution.schedule_time)?;
+            let executed = at(&execution.execution_time).unwrap_or(scheduled);
+            let applied = Action {
+                replicas: execution.applied_replicas,
+                min_replicas: execution.applied_min_replicas,
+                max_replicas: execution.applied_max_replicas,
+            };
+            Some(Execution { scheduled, executed, applied })
+        }))
+        .into(),
+        failures: exact(history.failed_executions.iter().flatten().filter_map(|failure| {
+            let scheduled = at(&failure.schedule_time)?;
+            let executed = at(&failure.execution_time).unwrap_or(scheduled);
+            Some(FailedRun { scheduled, executed, message: failure.message.clone() })
+        }))
+        .into(),
     };
-    status.execution_histories.iter().flatten().map(history).collect()
+    exact(status.execution_histories.iter().flatten().map(history))
+}
+
+/// The items in no more memory than they need: they are kept until the next run, for many rules.
+fn exact<T>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<T> = items.collect();
+    items.shrink_to_fit();
+    items
 }
 
 /// The reverse of [`histories`].
 #[must_use]
 pub fn execution_histories(histories: &[History]) -> Vec<ExecutionHistory> {
     let history = |history: &History| ExecutionHistory {
-        rule_name: history.rule.clone(),
+        rule_name: history.rule.to_string(),
         next_execution_time: history.next.map(Time),
         successful_executions: some(history.executions.iter().map(|execution| SuccessfulExecution {
             schedule_time: Some(Time(execution.scheduled)),

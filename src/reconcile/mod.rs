@@ -22,7 +22,6 @@ use crate::reconcile::cron_federated_hpa::cache::CronCache;
 use crate::reconcile::cron_federated_hpa::execute::Executor;
 use crate::reconcile::cron_federated_hpa::intake::Reader;
 use crate::reconcile::cron_federated_hpa::lanes::Lanes;
-use crate::reconcile::cron_federated_hpa::observe::Steppers;
 use crate::reconcile::cron_federated_hpa::reconcile::CronWorker;
 use crate::reconcile::cron_federated_hpa::report::Reporter;
 use crate::reconcile::federated_hpa::cache::Cache;
@@ -124,10 +123,8 @@ impl Controller {
         let distributed = Engine::new(Arc::new(distributed), Arc::clone(&clock), concurrency);
         let executor = Executor { targets, clock: Arc::clone(&clock) };
         let reporter = Reporter { events: events.clone(), metrics: Arc::clone(&metrics), clock: Arc::clone(&clock) };
-        let steppers = Steppers::default();
         let lanes = Lanes::default();
-        let worker =
-            CronWorker { client, cache: cron_cache, executor, steppers, lanes, clock: Arc::clone(&clock), reporter };
+        let worker = CronWorker { client, cache: cron_cache, executor, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
         Self { reader, engine, live, distributed, poster, events, metrics, freeze, clock }
     }

@@ -205,7 +205,7 @@ fn renamed_and_removed_rules_drop_their_history() {
     let rules = [daily.rule("new")];
     let agenda = Agenda::at(now, &rules, &histories, Baseline { in_step: false, since: now });
     let settled = settle(now, &rules, &histories, &agenda, &[]);
-    assert_eq!(settled.iter().map(|history| history.rule.as_str()).collect::<Vec<_>>(), ["new"]);
+    assert_eq!(settled.iter().map(|history| &*history.rule).collect::<Vec<_>>(), ["new"]);
 }
 
 #[derive(Clone, Debug)]

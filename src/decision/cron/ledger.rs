@@ -5,6 +5,7 @@
 //! it is safe to repeat one that was done but not recorded.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -98,7 +99,7 @@ pub struct FailedRun {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// Name of the rule.
-    pub rule: String,
+    pub rule: Arc<str>,
     /// The first run without a record; absent while the rule is suspended.
     pub next: Option<Timestamp>,
     /// Executed runs.
@@ -192,7 +193,7 @@ impl Agenda {
     pub fn at(now: Timestamp, rules: &[Rule<'_>], histories: &[History], baseline: Baseline) -> Self {
         let mut agenda = Self::default();
         for (index, rule) in rules.iter().enumerate() {
-            agenda.add(now, index, rule, histories.iter().find(|history| history.rule == rule.name), baseline);
+            agenda.add(now, index, rule, histories.iter().find(|history| *history.rule == *rule.name), baseline);
         }
         agenda.due.sort_by_key(|due| (due.scheduled, due.rule));
         agenda.missed.sort_by_key(|missed| (missed.scheduled, missed.rule));

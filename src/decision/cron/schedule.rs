@@ -1,7 +1,7 @@
 //! A schedule that can fire. Pure.
 
+use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
@@ -66,9 +66,16 @@ impl PartialEq for Schedule {
 
 impl Eq for Schedule {}
 
-impl Hash for Schedule {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.sets.hash(state);
+impl PartialOrd for Schedule {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Any order that lasts.
+impl Ord for Schedule {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.sets.cmp(&other.sets)
     }
 }
 

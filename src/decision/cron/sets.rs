@@ -3,7 +3,7 @@
 use super::field::Field;
 
 /// The sets of a parsed text, one bit for each value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Sets {
     pub(super) minutes: u64,
     pub(super) hours: u64,

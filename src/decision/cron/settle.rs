@@ -41,8 +41,10 @@ pub fn settle(
     attempts: &[Attempt],
 ) -> Vec<History> {
     let entry = |(index, rule): (usize, &Rule<'_>)| {
-        let mut history = histories.iter().find(|history| history.rule == rule.name).cloned().unwrap_or_default();
-        rule.name.clone_into(&mut history.rule);
+        let mut history = histories.iter().find(|history| *history.rule == *rule.name).cloned().unwrap_or_default();
+        if *history.rule != *rule.name {
+            history.rule = rule.name.into();
+        }
         history.set_right(now);
         history.next = agenda.next.get(index).copied().flatten();
         for missed in agenda.missed.iter().filter(|missed| missed.rule == index) {

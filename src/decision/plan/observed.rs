@@ -317,7 +317,7 @@ impl Request<'_> {
 mod tests {
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{Cluster, Request};
+    use super::{Bounds, Cluster, Hpa, HpaVersion, Request};
 
     #[test]
     fn what_a_cluster_got_matters_for_the_window() {
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(Cluster { current: Some(0), last: Some(5), ..entered }.may_run(), 0);
         // A cluster that lost it and got it back: its HPA still tells what there was.
         let written = Some(Bounds { min: 2, max: 2 });
-        let hpa = |confirmed| Some(Hpa { written, confirmed, outstanding: 9, ..Hpa::default() });
+        let hpa = |confirmed| Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding: 9, held: false });
         assert_eq!(Cluster { last: Some(5), hpa: hpa(true), ..entered }.may_run(), 2);
         assert_eq!(Cluster { last: Some(5), hpa: hpa(false), ..entered }.may_run(), 5);
         assert_eq!(Cluster { entry: None, last: Some(5), ..entered }.may_run(), 0);

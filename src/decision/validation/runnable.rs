@@ -3,6 +3,7 @@
 //! others.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
@@ -37,7 +38,7 @@ pub struct Runnable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunnableRule {
     /// Its name.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// When it runs, or why it cannot.
     pub timing: Result<RunnableTiming, Box<str>>,
     /// Whether it is suspended.
@@ -56,7 +57,7 @@ pub struct RunnableRule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunnableTiming {
     /// Its schedule.
-    pub schedule: Schedule,
+    pub schedule: Arc<Schedule>,
     /// The zone of its schedule.
     pub zone: TimeZone,
 }
@@ -105,7 +106,7 @@ fn understand<'a>(
         findings.invalid("rule-name", &path.field("name"), &*rule.name, "another rule before it has this name");
     }
     let timing = match (timing, sentence(&findings)) {
-        (Some(Timing { schedule, zone }), None) => Ok(RunnableTiming { schedule, zone }),
+        (Some(Timing { schedule, zone }), None) => Ok(RunnableTiming { schedule: Arc::new(schedule), zone }),
         (_, Some(refusal)) => Err(refusal),
         (None, None) => Err(format!("{path}: no zone {:?} is known", around.settings.default_time_zone).into()),
     };

@@ -45,13 +45,13 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Its namespace, which is that of the object.
-    pub namespace: Box<str>,
+    pub namespace: Arc<str>,
     /// `apiVersion`
-    pub api_version: Box<str>,
+    pub api_version: Arc<str>,
     /// `kind`
-    pub kind: Box<str>,
+    pub kind: Arc<str>,
     /// `name`
-    pub name: Box<str>,
+    pub name: Arc<str>,
 }
 
 /// A target as a key: the API version does not matter.

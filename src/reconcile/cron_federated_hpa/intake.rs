@@ -8,8 +8,12 @@ use super::cache::CronCache;
 use super::entry::{Entry, Remembered, Target};
 use super::whole::Wholeness;
 use crate::api::CronFederatedHPA;
+use crate::api::cron_federated_hpa::CronFederatedHPAStatus;
 use crate::controller::key::Key;
+use crate::controller::shared::{self, Shared};
 use crate::convert::cron_status;
+use crate::decision::cron::Schedule;
+use crate::decision::cron::ledger::History;
 use crate::decision::cron::zones::Zones;
 use crate::decision::related_objects::NoRelatedObjects;
 use crate::decision::validation::runnable::{Runnable, runnable};
@@ -21,12 +25,13 @@ pub struct Reader {
     cache: Arc<CronCache>,
     zones: Arc<dyn Zones>,
     settings: Settings,
+    schedules: Shared<Schedule>,
 }
 
 impl Reader {
     /// Fills `cache`. Rules without a zone use the default of `settings`.
     pub fn new(cache: Arc<CronCache>, zones: Arc<dyn Zones>, settings: Settings) -> Self {
-        Self { cache, zones, settings }
+        Self { cache, zones, settings, schedules: Shared::default() }
     }
 
     /// The entry of an object.
@@ -55,7 +60,7 @@ impl Reader {
             runnable,
             remembered: Remembered {
                 generation: status.and_then(|status| status.observed_generation),
-                histories: status.map(cron_status::histories).unwrap_or_default(),
+                histories: status.map(Self::remember).unwrap_or_default(),
                 conditions: status.and_then(|status| status.conditions.clone()).unwrap_or_default(),
             },
             wholeness: Wholeness::of(cron),
@@ -63,6 +68,7 @@ impl Reader {
         }
     }
 
+    /// Its rules. Objects have names of rules and schedules in common; equal schedules share what steps them.
     fn understand(&self, cron: &CronFederatedHPA) -> Runnable {
         // Parsing does not depend on the time: overlaps do not keep a rule from running.
         let around = ValidationContext {
@@ -71,17 +77,32 @@ impl Reader {
             settings: &self.settings,
             now: Timestamp::UNIX_EPOCH,
         };
-        runnable(&cron_status::cron_subject(cron), &around)
+        let mut runnable = runnable(&cron_status::cron_subject(cron), &around);
+        for rule in &mut runnable.rules {
+            rule.name = shared::text(&rule.name);
+            if let Ok(timing) = &mut rule.timing {
+                timing.schedule = self.schedules.one(Arc::clone(&timing.schedule));
+            }
+        }
+        runnable
+    }
+
+    fn remember(status: &CronFederatedHPAStatus) -> Vec<History> {
+        let mut histories = cron_status::histories(status);
+        for history in &mut histories {
+            history.rule = shared::text(&history.rule);
+        }
+        histories
     }
 }
 
 fn target(cron: &CronFederatedHPA) -> Target {
     let target = &cron.spec.scale_target_ref;
     Target {
-        namespace: cron.metadata.namespace.as_deref().unwrap_or_default().into(),
-        api_version: target.api_version.as_str().into(),
-        kind: target.kind.as_str().into(),
-        name: target.name.as_str().into(),
+        namespace: shared::text(cron.metadata.namespace.as_deref().unwrap_or_default()),
+        api_version: shared::text(&target.api_version),
+        kind: shared::text(&target.kind),
+        name: shared::text(&target.name),
     }
 }
 
@@ -103,5 +124,34 @@ impl EventHandler<CronFederatedHPA> for Reader {
     }
     fn forget(&mut self) {
         self.cache.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::runtime::zones::ZoneDatabase;
+
+    #[test]
+    fn objects_share_their_equal_schedules_and_names() {
+        let reader = Reader::new(Arc::default(), Arc::new(ZoneDatabase::bundled()), Settings::default());
+        let read = |name: &str, schedule: &str| {
+            let object = json!({"metadata": {"name": name, "namespace": "prod"}, "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+                "rules": [{"name": "up", "schedule": schedule, "targetReplicas": 5}]},
+                "status": {"executionHistories": [{"ruleName": "up"}]}});
+            let entry = reader.read(&serde_json::from_value(object).unwrap());
+            let [rule] = &*entry.runnable.rules else { panic!("one rule") };
+            let [history] = &*entry.remembered.histories else { panic!("one history") };
+            let schedule = Arc::clone(&rule.timing.as_ref().unwrap().schedule);
+            (schedule, [&rule.name, &history.rule, &entry.target.kind].map(Arc::clone))
+        };
+        let (shop, web) = (read("shop", "0 8 * * *"), read("web", "00 08 * * *"));
+        assert!(Arc::ptr_eq(&shop.0, &web.0), "one stepper for both");
+        assert!(!Arc::ptr_eq(&shop.0, &read("web", "0 9 * * *").0));
+        assert!(Arc::ptr_eq(&shop.1[0], &shop.1[1]), "the rule and its history");
+        assert!(std::iter::zip(&shop.1, &web.1).all(|(one, other)| Arc::ptr_eq(one, other)));
     }
 }

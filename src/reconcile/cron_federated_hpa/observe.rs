@@ -1,42 +1,16 @@
 //! Entry + time -> due, missed and next runs (observe). No I/O.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::Mutex;
 
 use super::entry::Entry;
 use crate::controller::key::Key;
-use crate::decision::cron::Schedule;
 use crate::decision::cron::ledger::{Agenda, Due, Execution, History, Rule};
 use crate::decision::cron::room;
 use crate::decision::cron::settle::{Attempt, Outcome, attempt, settle};
 use crate::decision::cron::supersede::Later;
 use crate::decision::validation::runnable::{RunnableRule, RunnableTiming};
-
-/// Schedules with a built stepper; separate from the entries, which are many and step seldom.
-#[derive(Debug, Default)]
-pub struct Steppers(Mutex<HashMap<Schedule, Arc<Schedule>>>);
-
-/// Most schedules kept. Fleets use few different ones.
-const KEPT: usize = 4096;
-
-impl Steppers {
-    /// `schedule` with a built stepper.
-    fn ready(&self, schedule: &Schedule) -> Arc<Schedule> {
-        let mut kept = self.0.lock();
-        if let Some(ready) = kept.get(schedule) {
-            return Arc::clone(ready);
-        }
-        if kept.len() >= KEPT {
-            kept.clear();
-        }
-        let ready = Arc::new(schedule.clone());
-        kept.insert(schedule.clone(), Arc::clone(&ready));
-        ready
-    }
-}
 
 /// Runs of one object at one moment.
 #[derive(Debug)]
@@ -45,8 +19,8 @@ pub struct Observed {
     pub now: Timestamp,
     /// Due, missed and next runs. Its rules are those of [`Self::rules`].
     pub agenda: Agenda,
-    /// Index of each rule that can run, and its schedule.
-    running: Vec<(usize, Arc<Schedule>)>,
+    /// Index of each rule that can run.
+    running: Vec<usize>,
 }
 
 impl Observed {
@@ -59,14 +33,14 @@ impl Observed {
     pub fn settled(&self, entry: &Entry, attempts: &[Attempt]) -> Vec<History> {
         let histories = &entry.remembered.histories;
         let mut settled = settle(self.now, &self.rules(entry), histories, &self.agenda, attempts).into_iter();
-        let mut running = self.running.iter().map(|(index, _)| *index).peekable();
+        let mut running = self.running.iter().copied().peekable();
         let history = |(index, rule): (usize, &RunnableRule)| {
             if running.next_if_eq(&index).is_some() {
                 return settled.next().unwrap_or_default();
             }
             // A rule that cannot run keeps its history until it is fixed.
             let kept = histories.iter().find(|history| *history.rule == *rule.name).cloned();
-            History { rule: (*rule.name).into(), next: None, ..kept.unwrap_or_default() }
+            History { rule: Arc::clone(&rule.name), next: None, ..kept.unwrap_or_default() }
         };
         let mut histories: Vec<History> = entry.runnable.rules.iter().enumerate().map(history).collect();
         for failure in histories.iter_mut().flat_map(|history| history.failures.iter_mut()) {
@@ -93,10 +67,10 @@ impl Observed {
 }
 
 /// Runs of other objects, named by their keys, that set or will soon set the same target.
-pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)], steppers: &Steppers) -> Vec<Later> {
+pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)]) -> Vec<Later> {
     let mut later = Vec::new();
     for (key, entry) in others {
-        let observed = observe(now, entry, steppers);
+        let observed = observe(now, entry);
         let rules = observed.rules(entry);
         let object = || key.to_string();
         let due = observed.agenda.due.iter().filter_map(|due| Some((due.scheduled, rules.get(due.rule)?)));
@@ -112,7 +86,7 @@ pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)], steppers: &Steppers)
             later.extend(history.executions.iter().find(counts).map(|execution| Later {
                 scheduled: execution.scheduled,
                 action: execution.applied,
-                rule: history.rule.clone(),
+                rule: history.rule.to_string(),
                 object: object(),
             }));
         }
@@ -121,20 +95,19 @@ pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)], steppers: &Steppers)
 }
 
 /// Observes `entry` at `now`.
-pub fn observe(now: Timestamp, entry: &Entry, steppers: &Steppers) -> Observed {
+pub fn observe(now: Timestamp, entry: &Entry) -> Observed {
     let can_run = |(index, rule): (usize, &RunnableRule)| {
-        let timing = rule.timing.as_ref().ok().filter(|_| entry.runnable.refusal.is_none())?;
-        Some((index, steppers.ready(&timing.schedule)))
+        (rule.timing.is_ok() && entry.runnable.refusal.is_none()).then_some(index)
     };
     let running: Vec<_> = entry.runnable.rules.iter().enumerate().filter_map(can_run).collect();
     let agenda = Agenda::at(now, &rules(&running, entry), &entry.remembered.histories, entry.baseline(now));
     Observed { now, agenda, running }
 }
 
-fn rules<'a>(running: &'a [(usize, Arc<Schedule>)], entry: &'a Entry) -> Vec<Rule<'a>> {
-    let rule = |(index, schedule): &'a (usize, Arc<Schedule>)| {
+fn rules<'a>(running: &[usize], entry: &'a Entry) -> Vec<Rule<'a>> {
+    let rule = |index: &usize| {
         let rule = entry.runnable.rules.get(*index)?;
-        let RunnableTiming { zone, schedule: _ } = rule.timing.as_ref().ok()?;
+        let RunnableTiming { zone, schedule } = rule.timing.as_ref().ok()?;
         Some(rule.ledger(schedule, zone))
     };
     running.iter().filter_map(rule).collect()

@@ -15,7 +15,7 @@ use super::cache::CronCache;
 use super::entry::Entry;
 use super::execute::{Executor, Run};
 use super::lanes::Lanes;
-use super::observe::{self, Observed, Steppers, observe};
+use super::observe::{self, Observed, observe};
 use super::report::Reporter;
 use super::restore::make_whole;
 use super::status::{self, Tried};
@@ -67,8 +67,6 @@ pub struct CronWorker {
     pub cache: Arc<CronCache>,
     /// Writes to targets.
     pub executor: Executor,
-    /// Schedules with built steppers.
-    pub steppers: Steppers,
     /// Serializes reconciles on one target.
     pub lanes: Lanes,
     /// The time of day.
@@ -146,11 +144,11 @@ impl CronWorker {
             }
         }
         let now = (self.clock)();
-        let observed = observe(now, &entry, &self.steppers);
+        let observed = observe(now, &entry);
         let rules = observed.rules(&entry);
         let owed = observed.owed(&rules, &retry_state.attempts);
         let others = if owed.is_empty() { Vec::new() } else { self.cache.others(key, &entry) };
-        let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others, &self.steppers), now);
+        let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others), now);
         retry_state.learn(superseded);
         let executed = self.executor.execute(leader, key, &entry, &runs).await?;
         retry_state.records = executed.is_all_done();
