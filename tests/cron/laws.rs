@@ -1,6 +1,6 @@
 //! Laws that hold for every schedule, zone and instant.
 
-use fhpa::decision::cron::{Outlook, Schedule, first_overlap};
+use fhpa::decision::cron::{Outlook, Prospect, Schedule, first_overlap};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -170,6 +170,20 @@ proptest! {
         // Around a clock change the search in one zone may look past a run that was moved or repeated.
         let quiet = zone_a.following(at - SignedDuration::from_hours(30)).next().is_none_or(|change| change.timestamp() > until + SignedDuration::from_hours(30));
         prop_assert!(earlier.is_none() || (name == other && !quiet), "{a} in {name} and {b} in {other} from {at}: {earlier:?}, not {clash:?}");
+    }
+
+    #[test]
+    fn schedules_that_run_together_have_a_minute_of_the_day_in_common(a in expression(), b in expression(), (name, at) in moment(), other in proptest::sample::select(&ZONES[..])) {
+        let (one, two) = (Schedule::parse(&a).unwrap(), Schedule::parse(&b).unwrap());
+        let (zone_a, zone_b) = (zone(name), zone(other));
+        let meet = |in_a: &Outlook<'_>, in_b: &Outlook<'_>| {
+            let common = Prospect::new(&one, in_a).minutes().meet(Prospect::new(&two, in_b).minutes());
+            common || first_overlap(&one, in_a, &two, in_b).is_none()
+        };
+        let (in_a, in_b, alone) = (Outlook::new(&zone_a, at), Outlook::new(&zone_b, at), Outlook::alone(&zone_a, at));
+        for (in_a, in_b) in [(&in_a, &in_b), (&in_a, &in_a), (&alone, &alone)] {
+            prop_assert!(meet(in_a, in_b), "{a} in {name} and {b} in {other} from {at}");
+        }
     }
 
     #[test]

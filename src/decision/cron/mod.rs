@@ -26,6 +26,6 @@ pub mod zones;
 
 pub use dst_effect::DstEffect;
 pub use field::Field;
-pub use overlap::{Outlook, Prospect, first_overlap, first_overlap_before};
+pub use overlap::{Minutes, Outlook, Prospect, first_overlap, first_overlap_before};
 pub use parse_error::ScheduleError;
 pub use schedule::Schedule;

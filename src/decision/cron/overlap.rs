@@ -43,6 +43,12 @@ impl<'a> Outlook<'a> {
         Self { zone, from, periods: OnceCell::new() }
     }
 
+    /// As [`Self::new`], where no schedule of another zone is compared: times of day are taken as this clock shows them.
+    pub fn alone(zone: &'a TimeZone, from: Timestamp) -> Self {
+        let periods = Periods { offset: Offset::UTC, changes: Vec::new() };
+        Self { periods: periods.into(), ..Self::new(zone, from) }
+    }
+
     fn periods(&self) -> &Periods {
         self.periods.get_or_init(|| {
             let following = self.zone.following(self.from).take(CHANGES);
@@ -91,57 +97,67 @@ impl<'a> Prospect<'a> {
         Self { schedule, outlook, minutes: OnceCell::new() }
     }
 
-    fn minutes(&self) -> &Minutes {
+    /// The minutes of a day at which it may run. Two schedules whose outlooks begin together and that have none in common
+    /// never run together.
+    pub fn minutes(&self) -> &Minutes {
         self.minutes.get_or_init(|| Minutes::of(self.schedule, self.outlook.periods()))
     }
 }
 
-/// Minutes of a day in UTC. Most pairs of schedules have none in common, and need no search.
-#[derive(Clone, Debug)]
-struct Minutes {
-    /// One bit for each.
-    of_day: [u64; 23],
-    /// The minutes of an hour among them, and the hours: most pairs differ in these already.
-    of_hour: u64,
-    hours: u64,
-}
+/// Minutes of a day in UTC, one bit for each in each hour. Most schedules have none in common, and need no search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Minutes([u64; 24]);
 
 impl Minutes {
     /// The minutes at which `schedule` may run, with each offset that the clock will have.
     fn of(schedule: &Schedule, periods: &Periods) -> Self {
-        let mut minutes = Self { of_day: [0; 23], of_hour: 0, hours: 0 };
+        let mut minutes = Self::default();
         let mut offsets: Vec<i32> = periods.changes.iter().map(|(_, offset)| offset.seconds()).collect();
         offsets.push(periods.offset.seconds());
         offsets.sort_unstable();
         offsets.dedup();
         if offsets.iter().any(|offset| offset % 60 != 0) {
-            return Self { of_day: [u64::MAX; 23], of_hour: u64::MAX, hours: u64::MAX };
+            return Self([u64::MAX; 24]);
         }
-        for ahead in offsets.into_iter().map(|offset| i64::from(offset / 60)) {
-            for hour in calendar::values(schedule.sets.hours) {
-                for minute in calendar::values(schedule.sets.minutes) {
-                    minutes.insert(i64::from(hour * 60 + minute) - ahead);
-                }
-            }
+        for ahead in offsets.into_iter().map(|offset| (offset / 60).rem_euclid(24 * 60).unsigned_abs()) {
+            minutes.insert_behind(&schedule.sets, ahead);
         }
         // A run that a clock change skips is moved there.
-        periods.changes.iter().for_each(|(at, _)| minutes.insert(at.as_second().div_euclid(60)));
+        for (at, _) in &periods.changes {
+            let minute = at.as_second().div_euclid(60).rem_euclid(24 * 60);
+            minutes.put(minute.unsigned_abs() / 60, 1 << (minute % 60));
+        }
         minutes
     }
 
-    fn insert(&mut self, minute: i64) {
-        let minute = minute.rem_euclid(24 * 60);
-        self.of_hour |= 1 << (minute % 60);
-        self.hours |= 1 << (minute / 60);
-        if let Some(word) = usize::try_from(minute / 64).ok().and_then(|at| self.of_day.get_mut(at)) {
-            *word |= 1 << (minute % 64);
+    /// Inserts the times of day of a clock that is `ahead` minutes ahead.
+    fn insert_behind(&mut self, sets: &Sets, ahead: u32) {
+        let (hours, minutes) = (u64::from(ahead / 60), ahead % 60);
+        // Of an hour of that clock the last minutes are in one hour here, and the first ones in the hour before it.
+        let last = sets.minutes >> minutes;
+        let first = (sets.minutes << (60 - minutes)) & Field::Minute.full();
+        for hour in calendar::values(sets.hours) {
+            let here = u64::from(hour) + 24 - hours;
+            self.put(here % 24, last);
+            self.put((here + 23) % 24, first);
         }
     }
 
-    fn meet(&self, other: &Self) -> bool {
-        self.of_hour & other.of_hour != 0
-            && self.hours & other.hours != 0
-            && self.of_day.iter().zip(&other.of_day).any(|(one, other)| one & other != 0)
+    fn put(&mut self, hour: u64, minutes: u64) {
+        if let Some(of_hour) = usize::try_from(hour).ok().and_then(|hour| self.0.get_mut(hour)) {
+            *of_hour |= minutes;
+        }
+    }
+
+    /// Adds those of another schedule.
+    pub fn join(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(one, other)| *one |= other);
+    }
+
+    /// Whether both have a minute in common.
+    #[must_use]
+    pub fn meet(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(one, other)| one & other != 0)
     }
 }
 

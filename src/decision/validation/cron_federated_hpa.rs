@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::runnable::message_room;
 use super::scale_target::{is_autoscaler, validate_autoscaler_kind};
-use super::schedules::{self, Timing};
+use super::schedules::{self, NamedZones, Timing};
 use super::{Subject, ValidationContext, bounds, conflicts, metadata, scale_target, sizes};
 use crate::decision::finding::{Cause, Findings, Violation};
 use crate::decision::path::Path;
@@ -55,7 +55,7 @@ fn validate_rules(
     } else {
         None
     };
-    let mut names = BTreeSet::new();
+    let (mut names, mut zones) = (BTreeSet::new(), NamedZones::default());
     let mut timings = Vec::with_capacity(rules.len());
     for (index, rule) in rules.iter().enumerate() {
         if findings.are_full() {
@@ -63,7 +63,7 @@ fn validate_rules(
         }
         let path = path.index(index);
         validate_name(rule, &mut names, &path, findings);
-        timings.push(Timing::of(rule, around, &path, findings));
+        timings.push(Timing::of(rule, &mut zones, around, &path, findings));
         validate_replicas(rule, target, &path, findings);
         if let Some(hpa) = &hpa {
             bounds::warn_of_contradiction(rule, hpa, &path, findings);

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
 use super::scale_target::{self, is_autoscaler, validate_autoscaler_kind};
-use super::schedules::Timing;
+use super::schedules::{NamedZones, Timing};
 use super::{ValidationContext, bounds};
 use crate::decision::cron::Schedule;
 use crate::decision::cron::ledger::{self, Action};
@@ -72,8 +72,9 @@ pub fn runnable(cron: &CronFederatedHPA<'_>, around: &ValidationContext<'_>) -> 
     scale_target::validate(target, &path, &mut findings);
     validate_autoscaler_kind(target, &path, &mut findings);
     let rules = spec.field("rules");
-    let mut names = BTreeSet::new();
-    let mut understood = |(index, rule)| understand(rule, target, around, &rules.index(index), &mut names);
+    let (mut names, mut zones) = (BTreeSet::new(), NamedZones::default());
+    let mut understood =
+        |(index, rule)| understand(rule, target, around, &rules.index(index), (&mut names, &mut zones));
     Runnable {
         refusal: sentence(&findings),
         rules: cron.spec.rules.iter().enumerate().map(&mut understood).collect(),
@@ -97,10 +98,10 @@ fn understand<'a>(
     target: &TargetRef<'_>,
     around: &ValidationContext<'_>,
     path: &Path<'_>,
-    names: &mut BTreeSet<&'a str>,
+    (names, zones): (&mut BTreeSet<&'a str>, &mut NamedZones<'a>),
 ) -> RunnableRule {
     let mut findings = Findings::default();
-    let timing = Timing::of(rule, around, path, &mut findings);
+    let timing = Timing::of(rule, zones, around, path, &mut findings);
     bounds::validate(rule, target, path, &mut findings);
     if !names.insert(&rule.name) {
         findings.invalid("rule-name", &path.field("name"), &*rule.name, "another rule before it has this name");

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{ValidationContext, sizes};
-use crate::decision::cron::{Outlook, Prospect, Schedule, first_overlap_before, zone_name};
+use crate::decision::cron::zone_name::{self, ZoneError};
+use crate::decision::cron::zones::Zones;
+use crate::decision::cron::{Minutes, Outlook, Prospect, Schedule, first_overlap_before};
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::related_objects::KnownCronFederatedHPA;
@@ -26,8 +28,9 @@ impl Timing {
     }
 
     /// Reads schedule and zone of a rule and adds findings on them; `None` when either is invalid.
-    pub(super) fn of(
-        rule: &Rule<'_>,
+    pub(super) fn of<'a>(
+        rule: &'a Rule<'_>,
+        zones: &mut NamedZones<'a>,
         around: &ValidationContext<'_>,
         path: &Path<'_>,
         findings: &mut Findings,
@@ -36,7 +39,7 @@ impl Timing {
         let zone = match rule.time_zone.as_deref() {
             None => around.zones.get(&around.settings.default_time_zone),
             Some(name) if !sizes::text("time-zone", name, limits::TIME_ZONE, &path.field("timeZone"), findings) => None,
-            Some(name) => match zone_name::find(around.zones, name) {
+            Some(name) => match zones.find(around.zones, name) {
                 Ok(zone) => Some(zone),
                 Err(error) => {
                     findings.invalid("time-zone", &path.field("timeZone"), name, error.message);
@@ -45,6 +48,26 @@ impl Timing {
             },
         };
         Some(Self { schedule: schedule?, zone: zone? })
+    }
+}
+
+/// The zones that other rules of the object name: most have a few in common.
+#[derive(Default)]
+pub(super) struct NamedZones<'a>(Vec<(&'a str, TimeZone)>);
+
+impl<'a> NamedZones<'a> {
+    /// Zones that are searched one by one.
+    const MOST: usize = 16;
+
+    fn find(&mut self, zones: &dyn Zones, name: &'a str) -> Result<TimeZone, ZoneError> {
+        if let Some((_, zone)) = self.0.iter().find(|(known, _)| *known == name) {
+            return Ok(zone.clone());
+        }
+        let zone = zone_name::find(zones, name)?;
+        if self.0.len() < Self::MOST {
+            self.0.push((name, zone.clone()));
+        }
+        Ok(zone)
     }
 }
 
@@ -103,11 +126,9 @@ struct Running<'a> {
 type Outlooks<'a> = BTreeMap<&'a str, Outlook<'a>>;
 
 fn outlooks<'a>(timings: impl Iterator<Item = &'a Timing>, around: &ValidationContext<'_>) -> Outlooks<'a> {
-    let mut outlooks = BTreeMap::new();
-    for timing in timings {
-        outlooks.entry(timing.zone_name()).or_insert_with(|| Outlook::new(&timing.zone, around.now));
-    }
-    outlooks
+    let zones: BTreeMap<_, _> = timings.map(|timing| (timing.zone_name(), &timing.zone)).collect();
+    let outlook = if zones.len() == 1 { Outlook::alone } else { Outlook::new };
+    zones.into_iter().map(|(name, zone)| (name, outlook(zone, around.now))).collect()
 }
 
 /// When a rule runs, on the clock of its zone.
@@ -140,8 +161,12 @@ pub(super) fn warn_of_clashes(
     }
     let outlooks = outlooks(timings.iter().flatten(), around);
     let running = running(rules, timings, &outlooks);
-    let pairs =
-        running.iter().enumerate().flat_map(|(count, later)| running.iter().take(count).map(move |one| (one, later)));
+    let mut before = Minutes::default();
+    let pairs = running.iter().enumerate().flat_map(|(count, later)| {
+        let count = if before.meet(later.runs.minutes()) { count } else { 0 };
+        before.join(later.runs.minutes());
+        running.iter().take(count).map(move |one| (one, later))
+    });
     if let Some((at, other, index)) = first_meeting(pairs) {
         let text = format!("sets other values than rule {:?} at {at}, when both run: this rule wins", other.name);
         findings.warn("clash", &path.index(index), text);
@@ -177,7 +202,10 @@ pub(super) fn warn_of_meetings(
     });
     let theirs: Vec<_> = theirs.collect();
     let ours = running(rules, timings, &outlooks);
-    let pairs = theirs.iter().flat_map(|one| ours.iter().map(move |later| (one, later)));
+    let mut all = Minutes::default();
+    ours.iter().for_each(|one| all.join(one.runs.minutes()));
+    let near = theirs.iter().filter(|one| all.meet(one.runs.minutes()));
+    let pairs = near.flat_map(|one| ours.iter().map(move |later| (one, later)));
     if let Some((at, other, index)) = first_meeting(pairs) {
         let text = format!("sets other values than CronFederatedHPA {:?} at {at}, when both run", other.name);
         findings.warn("clash", &path.index(index), text);
