@@ -112,27 +112,31 @@ impl Minutes {
     /// The minutes at which `schedule` may run, with each offset that the clock will have.
     fn of(schedule: &Schedule, periods: &Periods) -> Self {
         let mut minutes = Self::default();
-        let mut offsets: Vec<i32> = periods.changes.iter().map(|(_, offset)| offset.seconds()).collect();
-        offsets.push(periods.offset.seconds());
-        offsets.sort_unstable();
-        offsets.dedup();
-        if offsets.iter().any(|offset| offset % 60 != 0) {
+        let offset = periods.offset.seconds();
+        let changes = || periods.changes.iter().map(|(at, offset)| (at.as_second(), offset.seconds()));
+        if offset % 60 != 0 || changes().any(|(_, offset)| offset % 60 != 0) {
             return Self([u64::MAX; 24]);
         }
-        for ahead in offsets.into_iter().map(|offset| (offset / 60).rem_euclid(24 * 60).unsigned_abs()) {
-            minutes.insert_behind(&schedule.sets, ahead);
-        }
-        // A run that a clock change skips is moved there.
-        for (at, _) in &periods.changes {
-            let minute = at.as_second().div_euclid(60).rem_euclid(24 * 60);
-            minutes.put(minute.unsigned_abs() / 60, 1 << (minute % 60));
+        minutes.insert_behind(&schedule.sets, offset / 60);
+        let mut before = offset;
+        for (at, after) in changes() {
+            minutes.insert_behind(&schedule.sets, after / 60);
+            // A run that the change skips is moved there.
+            let minute = at.div_euclid(60);
+            let skipped = after.saturating_sub(before) / 60;
+            if skipped > 0 && has_time_within(&schedule.sets, minute.saturating_add((before / 60).into()), skipped) {
+                let minute = minute_of_day(minute);
+                minutes.put(minute / 60, 1 << (minute % 60));
+            }
+            before = after;
         }
         minutes
     }
 
     /// Inserts the times of day of a clock that is `ahead` minutes ahead.
-    fn insert_behind(&mut self, sets: &Sets, ahead: u32) {
-        let (hours, minutes) = (u64::from(ahead / 60), ahead % 60);
+    fn insert_behind(&mut self, sets: &Sets, ahead: i32) {
+        let ahead = minute_of_day(ahead.into());
+        let (hours, minutes) = (ahead / 60, ahead % 60);
         // Of an hour of that clock the last minutes are in one hour here, and the first ones in the hour before it.
         let last = sets.minutes >> minutes;
         let first = (sets.minutes << (60 - minutes)) & Field::Minute.full();
@@ -159,6 +163,20 @@ impl Minutes {
     pub fn meet(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).any(|(one, other)| one & other != 0)
     }
+}
+
+fn minute_of_day(minute: i64) -> u64 {
+    minute.rem_euclid(24 * 60).unsigned_abs()
+}
+
+/// Whether a time of day of `sets` is within so many minutes from `minute` on.
+fn has_time_within(sets: &Sets, minute: i64, minutes: i32) -> bool {
+    let first = minute_of_day(minute);
+    let end = first.saturating_add(minutes.unsigned_abs().into());
+    (first / 60..=end / 60).any(|hour| {
+        let before = |minute: u64| !(u64::MAX << minute.saturating_sub(hour * 60).min(60));
+        sets.hours & (1 << (hour % 24)) != 0 && sets.minutes & before(end) & !before(first) != 0
+    })
 }
 
 fn in_one_zone(a: &Schedule, b: &Schedule, zone: &TimeZone, from: Timestamp, limit: Timestamp) -> Option<Timestamp> {

@@ -203,7 +203,9 @@ pub(super) fn warn_of_meetings(
     let theirs: Vec<_> = theirs.collect();
     let ours = running(rules, timings, &outlooks);
     let mut all = Minutes::default();
-    ours.iter().for_each(|one| all.join(one.runs.minutes()));
+    for one in &ours {
+        all.join(one.runs.minutes());
+    }
     let near = theirs.iter().filter(|one| all.meet(one.runs.minutes()));
     let pairs = near.flat_map(|one| ours.iter().map(move |later| (one, later)));
     if let Some((at, other, index)) = first_meeting(pairs) {

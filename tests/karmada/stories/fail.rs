@@ -7,6 +7,7 @@ use kube::api::{DynamicObject, ListParams};
 use serde_json::{Value, json};
 
 use super::leave::{FIFTEEN, fifteen};
+use crate::lab::CORES;
 use crate::stand::{MEMBERS, Stand, deployment, policy};
 
 /// For how long a cluster may be away, as the policies here say.
@@ -241,6 +242,19 @@ pub async fn a_leader_killed_during_a_failover_is_followed(stand: &mut Stand) {
 /// ready stays until its replacement is.
 pub async fn karmadas_own_failover_waits_for_the_replacement(stand: &mut Stand) {
     let name = "unhealthy";
+    stand
+        .later(
+            Duration::from_secs(60),
+            "nothing of other stories is left: all members have the same room",
+            async |stand| {
+                let mut empty = true;
+                for member in MEMBERS {
+                    empty &= stand.is_empty(member, CORES).await;
+                }
+                empty
+            },
+        )
+        .await;
     for member in MEMBERS {
         stand.wants(member, name, 3);
     }
