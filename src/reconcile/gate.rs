@@ -64,7 +64,8 @@ impl Gate {
                 resumed = resumed.saturating_add(1);
             }
             halted = !may;
-            pass(&acts, leader.as_ref().filter(|_| may).map(|leader| leader.resumed(resumed)));
+            let now = (self.clock)();
+            pass(&acts, leader.as_ref().filter(|_| may).map(|leader| leader.resumed(resumed, now)));
             if let Some(leader) = &leader {
                 leader.confirm(freeze.clone());
                 self.definitions(leader, &mut reported.definitions, whole, why.as_deref());
@@ -135,7 +136,9 @@ fn pass(acts: &watch::Sender<Option<Leader>>, next: Option<Leader>) {
             (None, None) => true,
             _ => false,
         };
-        *known = next;
+        if !same {
+            *known = next;
+        }
         !same
     });
 }

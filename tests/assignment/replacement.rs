@@ -225,8 +225,8 @@ pub(super) fn round(world: &mut World) {
     world.calm();
 }
 
-#[test]
-fn where_nobody_has_room_it_is_waited_for_and_then_it_leaves_all_the_same() {
+/// Ten of fifteen leave, and no cluster has room for them.
+fn without_room() -> World {
     let mut world = running(30, &[("a", 10), ("b", 3), ("c", 2)]);
     for name in ["b", "c"] {
         let member = world.members.get_mut(name).unwrap();
@@ -234,6 +234,12 @@ fn where_nobody_has_room_it_is_waited_for_and_then_it_leaves_all_the_same() {
     }
     world.request.replacement = Some(SignedDuration::from_mins(10));
     leave(&mut world, "a");
+    world
+}
+
+#[test]
+fn where_nobody_has_room_it_is_waited_for_and_then_it_leaves_all_the_same() {
+    let mut world = without_room();
     for _ in 0..9 {
         round(&mut world);
         world.pass(60);
@@ -255,6 +261,26 @@ fn where_nobody_has_room_it_is_waited_for_and_then_it_leaves_all_the_same() {
     assert_eq!(ready(&world), 11);
     world.pass(601);
     assert!(plan(&world.observe()).notes.is_empty());
+}
+
+#[test]
+fn the_time_in_which_no_controller_acts_is_not_part_of_the_wait() {
+    let mut world = without_room();
+    round(&mut world);
+    let waits = |world: &World| {
+        let request = world.observe();
+        let late = plan(&request).notes.iter().any(|note| matches!(note, Note::LeftUnreplaced { .. }));
+        !late
+    };
+    // Karmada is upgraded, or all replicas are down.
+    world.pass(900);
+    assert!(!waits(&world), "acted all the time");
+    world.request.acts_since = Some(world.request.now);
+    assert!(waits(&world));
+    world.pass(599);
+    assert!(waits(&world));
+    world.pass(1);
+    assert!(!waits(&world), "in vain for ten minutes");
 }
 
 #[test]

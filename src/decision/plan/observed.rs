@@ -288,6 +288,8 @@ pub struct Request<'a> {
     pub period: Option<SignedDuration>,
     /// How long a leaving cluster waits until others run its replicas; `None`: without limit.
     pub replacement: Option<SignedDuration>,
+    /// Since when this controller acts without a halt; `None`: always.
+    pub acts_since: Option<Timestamp>,
     /// Since when a cluster could go to zero.
     pub idle: Option<Timestamp>,
     /// When bounds were last divided: by a new assignment or a rebalance.
@@ -298,6 +300,12 @@ impl Request<'_> {
     /// Whether headroom received at `got` still affects a decision.
     pub(super) fn minds(&self, got: Timestamp) -> bool {
         self.within(Some(got), self.window.max(REACTION))
+    }
+
+    /// When the wait for a replacement ends that began at `since`. Nobody was asked for one while no controller acted, and
+    /// how long that was is not known: one that acts anew waits as long again.
+    pub(super) fn waits_until(&self, since: Timestamp) -> Option<Timestamp> {
+        self.acts_since.map_or(since, |acts| acts.max(since)).checked_add(self.replacement?).ok()
     }
 
     /// Whether less than `span` has passed since `since`.

@@ -264,7 +264,7 @@ impl<'c, 'a> Going<'c, 'a> {
             let runs = if still_runs(cluster) { cluster.may_run() } else { 0 };
             let replaced = if request.policy.divides() { due == 0 && asked && runs <= spare.min(ran) } else { serves };
             spare = spare.saturating_sub(if replaced { runs } else { 0 });
-            let ends = request.replacement.and_then(|patience| since.checked_add(patience).ok());
+            let ends = request.waits_until(since);
             // A cluster that is already removed is reported for as long again.
             let forgotten = request.replacement.zip(ends).and_then(|(patience, end)| end.checked_add(patience).ok());
             let renewal = lost.and_then(|lost| renewal(request, lost)).filter(|_| !self.able);

@@ -27,7 +27,7 @@ pub(super) fn begun(task: &Value) -> Option<(&str, Timestamp)> {
 pub(super) fn evicts_unreplaced(binding: &Binding, plan: &Plan<'_>) -> bool {
     let mut tasks = binding.object.spec.graceful_eviction_tasks.iter();
     let is_graceful = |task: &Value| matches!(text_of(task, "/purgeMode"), "" | "Gracefully");
-    let missing = |note: &Note| matches!(note, Note::Missing { .. } | Note::AllAway { .. });
+    let missing = |note: &Note| matches!(note, Note::Missing { .. } | Note::AllAway { .. } | Note::NoCandidates);
     tasks.any(|task| is_foreign(task) && is_graceful(task)) && plan.notes.iter().any(missing)
 }
 

@@ -207,6 +207,19 @@ impl FederatedHpaWorker {
         (self.clock)().checked_add(LOOK_AGAIN).ok()
     }
 
+    /// Observes as the leader that acts.
+    fn observe<'a>(
+        &self,
+        leader: &Leader,
+        view: &'a View,
+        binding: &'a Binding,
+        placement_spec: &'a PlacementSpec<'a>,
+    ) -> Observed<'a> {
+        let mut observed = observe(view, binding, placement_spec, &self.live, (self.clock)());
+        observed.request.acts_since = Some(leader.acts_since());
+        observed
+    }
+
     /// Writes the status before the steps that depend on it, so that it survives a crash.
     async fn plan(
         &self,
@@ -221,13 +234,13 @@ impl FederatedHpaWorker {
             return Ok(Progress::Wrote);
         }
         let none = placement_spec.clone().admitting(Vec::new());
-        let mut observed = observe(view, binding, &none, &self.live, now);
+        let mut observed = self.observe(leader, view, binding, &none);
         // A suspended object takes no turn of another one.
         let waiting = if observed.request.suspended { &[] } else { &*observed.waiting };
         let (admitted, turn) = self.queue.ask(&view.federated_hpa.key(), waiting, self.live.failover.rate);
         let placement_spec = placement_spec.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
-            observed = observe(view, binding, &placement_spec, &self.live, now);
+            observed = self.observe(leader, view, binding, &placement_spec);
         }
         let first = plan(&observed.request);
         let asks = observed.asks(&first);
@@ -236,7 +249,7 @@ impl FederatedHpaWorker {
             (&observed, first)
         } else {
             self.live.capacity.refresh(&asks, &observed.requirements).await;
-            informed = observe(view, binding, &placement_spec, &self.live, now);
+            informed = self.observe(leader, view, binding, &placement_spec);
             (&informed, plan(&informed.request))
         };
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
@@ -346,7 +359,7 @@ impl FederatedHpaWorker {
             Some(binding) => {
                 let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return Ok(()) };
                 let placement_spec = placement_spec.admitting(Vec::new());
-                let observed = observe(view, binding, &placement_spec, &self.live, now);
+                let observed = self.observe(leader, view, binding, &placement_spec);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now).whole()
             }

@@ -28,6 +28,8 @@ pub struct Leader {
     term: Arc<Term>,
     /// Counts how often the controllers resumed in this term.
     resumed: u32,
+    /// When they last did, or the term began.
+    acts_since: Timestamp,
 }
 
 struct Term {
@@ -93,7 +95,7 @@ impl Leader {
             freeze: watch::Sender::new(freeze),
             frozen: Mutex::default(),
         };
-        let leader = Self { term: Arc::new(term), resumed: 0 };
+        let leader = Self { term: Arc::new(term), resumed: 0, acts_since: clocks.wall };
         leader.extend(timings, renewal);
         leader
     }
@@ -122,8 +124,14 @@ impl Leader {
 
     /// The same permission for controllers that were halted: they remember nothing of before, as in a new term.
     #[must_use]
-    pub fn resumed(&self, times: u32) -> Self {
-        Self { term: Arc::clone(&self.term), resumed: times }
+    pub fn resumed(&self, times: u32, at: Timestamp) -> Self {
+        Self { term: Arc::clone(&self.term), resumed: times, acts_since: at }
+    }
+
+    /// Since when the controllers act without a halt.
+    #[must_use]
+    pub const fn acts_since(&self) -> Timestamp {
+        self.acts_since
     }
 
     /// Value of the Lease's annotation [`FREEZE`](crate::decision::freeze::FREEZE), and its changes.
