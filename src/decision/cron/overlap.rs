@@ -118,9 +118,13 @@ impl Minutes {
             return Self([u64::MAX; 24]);
         }
         minutes.insert_behind(&schedule.sets, offset / 60);
-        let mut before = offset;
+        // Most clocks change between two offsets.
+        let (mut before, mut other) = (offset, offset);
         for (at, after) in changes() {
-            minutes.insert_behind(&schedule.sets, after / 60);
+            if after != offset && after != other {
+                minutes.insert_behind(&schedule.sets, after / 60);
+                other = after;
+            }
             // A run that the change skips is moved there.
             let minute = at.div_euclid(60);
             let skipped = after.saturating_sub(before) / 60;

@@ -1,5 +1,7 @@
 //! The history of an object after a reconcile (docs/design.md#cron). Pure.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::ledger::{Action, Agenda, Execution, FailedRun, History, Lateness, Missed, Rule};
@@ -8,7 +10,7 @@ use super::ledger::{Action, Agenda, Execution, FailedRun, History, Lateness, Mis
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// Name of the rule.
-    pub rule: String,
+    pub rule: Arc<str>,
     /// When it was due.
     pub scheduled: Timestamp,
     /// When it was last attempted.
@@ -85,7 +87,7 @@ pub fn settle(
 /// The recorded attempt of one run.
 #[must_use]
 pub fn attempt<'a>(attempts: &'a [Attempt], rule: &str, scheduled: Timestamp) -> Option<&'a Attempt> {
-    attempts.iter().find(|attempt| attempt.rule == rule && attempt.scheduled == scheduled)
+    attempts.iter().find(|attempt| *attempt.rule == *rule && attempt.scheduled == scheduled)
 }
 
 impl History {

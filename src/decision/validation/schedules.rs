@@ -139,13 +139,13 @@ fn runs<'a>(timing: &'a Timing, outlooks: &'a Outlooks<'_>) -> Option<Prospect<'
 /// The rules of the object that are not suspended.
 fn running<'a>(rules: &'a [Rule<'_>], timings: &'a [Option<Timing>], outlooks: &'a Outlooks<'_>) -> Vec<Running<'a>> {
     let timed = rules.iter().zip(timings).enumerate().filter(|(_, (rule, _))| rule.suspend != Some(true));
-    timed
-        .filter_map(|(index, (rule, timing))| {
-            let values = [rule.target_replicas, rule.target_min_replicas, rule.target_max_replicas];
-            let runs = runs(timing.as_ref()?, outlooks)?;
-            Some(Running { name: &rule.name, index: Some(index), values, runs })
-        })
-        .collect()
+    let mut running = Vec::with_capacity(rules.len());
+    running.extend(timed.filter_map(|(index, (rule, timing))| {
+        let values = [rule.target_replicas, rule.target_min_replicas, rule.target_max_replicas];
+        let runs = runs(timing.as_ref()?, outlooks)?;
+        Some(Running { name: &rule.name, index: Some(index), values, runs })
+    }));
+    running
 }
 
 /// Warns of the first instant at which two rules run together and set different values.

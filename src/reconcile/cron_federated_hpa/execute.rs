@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::entry::Entry;
 use crate::controller::failure::{Failure, WriteError, reason};
 use crate::controller::key::Key;
+use crate::controller::shared;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::cron::ledger::{Action, Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
@@ -141,5 +142,5 @@ fn attempted(run: &Run<'_>, at: Timestamp, result: &Result<(), Failure>) -> Atte
         Ok(()) => Outcome::Executed(*action),
         Err(failure) => Outcome::Postponed(failure.message.clone()),
     };
-    Attempt { rule: rule.name.to_owned(), scheduled: due.scheduled, at, outcome }
+    Attempt { rule: shared::text(rule.name), scheduled: due.scheduled, at, outcome }
 }

@@ -23,6 +23,7 @@ use super::whole::Wholeness;
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
+use crate::controller::shared;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::cron::ledger::{Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
@@ -52,6 +53,8 @@ impl CronRetryState {
     }
 
     fn learn(&mut self, attempts: Vec<Attempt>) {
+        // In a busy minute many objects wait for their record.
+        self.attempts.reserve_exact(attempts.len());
         for attempt in attempts {
             self.attempts.retain(|known| known.rule != attempt.rule || known.scheduled != attempt.scheduled);
             self.attempts.push(attempt);
@@ -290,7 +293,7 @@ fn sorted<'a>(
         match remainder(rule, due.scheduled, others) {
             Ok(action) => runs.push(Run { due, rule, action }),
             Err(later) => superseded.push(Attempt {
-                rule: rule.name.to_owned(),
+                rule: shared::text(rule.name),
                 scheduled: due.scheduled,
                 at: now,
                 outcome: Outcome::Superseded(later.message()),
