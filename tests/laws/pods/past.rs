@@ -282,10 +282,13 @@ impl Past {
         let uncovered = if copy { 0 } else { self.cover(cluster, moved) };
         let assists = court.world.acts_on(target).is_some_and(|(_, hpa)| hpa.assists && !court.world.duplicates(hpa));
         if uncovered > 0 && assists && !binding.purges_at_once {
-            let asked: i64 =
-                self.entries.iter().filter_map(|cluster| self.shares.get(cluster)).map(|share| share.asked).sum();
-            let since = court.worked;
-            self.lost.push(Lost { cluster: cluster.to_owned(), wanted: asked + uncovered, since });
+            let others = || self.entries.iter().filter_map(|cluster| self.shares.get(cluster));
+            let asked: i64 = others().map(|share| share.asked).sum();
+            // What was asked for in its place while it left may not be ready yet.
+            let demand: i64 = others().map(|share| share.demand).sum();
+            let due = self.lost.iter().map(|lost| lost.wanted).chain([demand]).max().unwrap_or_default();
+            let lost = Lost { cluster: cluster.to_owned(), wanted: asked.min(due) + uncovered, since: court.worked };
+            self.lost.push(lost);
         }
     }
 

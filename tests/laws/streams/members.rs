@@ -306,6 +306,22 @@ fn a_lost_copy_is_run_by_the_others_already() {
 }
 
 #[test]
+fn what_was_asked_for_while_a_lost_cluster_left_replaces_it() {
+    let lost = |asked: i64| {
+        let mut stream = Stream::untold();
+        // It leaves: six are asked for elsewhere, and not ready yet.
+        stream.put("member2", written("fhpa", asked, 4));
+        stream.put("", place("member1", "False"));
+        stream.put("", binding(&[("member2", 4)]));
+        stream.put("member2", written("fhpa", asked, asked));
+        stream.pass(61);
+        stream
+    };
+    lost(10).keeps();
+    lost(9).breaks("law 3");
+}
+
+#[test]
 fn of_a_lost_cluster_counts_what_karmada_told_and_what_the_others_did_not_add_since() {
     let lost = |told: i64, added: i64, asked: i64| {
         let mut stream = Stream::untold();
