@@ -209,6 +209,9 @@ impl Laws {
     /// Whether somebody can act from `now` on: a replica that leads and is answered. Deadlines count only such time.
     pub fn acts(&mut self, now: Timestamp, acts: bool) {
         self.pass(now);
+        if acts && !self.acts {
+            self.world.acts_since = self.world.now;
+        }
         self.acts = acts;
     }
 

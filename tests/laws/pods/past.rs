@@ -223,9 +223,16 @@ impl Past {
         }
         let since = self.leaving.get(cluster);
         // Where nothing can replace it, it leaves without an eviction.
+        let in_vain = |from: Timestamp| {
+            let waited = court.world.now.duration_since(from);
+            waited >= PATIENCE - SECOND && waited <= PATIENCE + AT_ONCE
+        };
+        // It is waited for anew with each leader, and once a cluster can be asked again.
+        let anew = world.clusters.values().filter_map(|place| place.since).chain([world.acts_since]);
+        let anew: Vec<Timestamp> = anew.collect();
         let gives_up = |placed: Timestamp| {
-            let waited = court.world.now.duration_since(placed);
-            since.is_none() && left == 0 && waited >= PATIENCE - SECOND && waited <= PATIENCE + AT_ONCE
+            let mut begins = anew.iter().filter(|at| **at > placed).chain([&placed]);
+            since.is_none() && left == 0 && begins.any(|at| in_vain(*at))
         };
         let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
         let place = court.world.clusters.get(cluster);

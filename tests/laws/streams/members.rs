@@ -408,6 +408,20 @@ fn a_tainted_or_relabelled_cluster_may_leave_after_the_longest_time_of_a_replace
     };
     relabelled(600).keeps();
     relabelled(300).breaks("law 3");
+    // A leader that begins meanwhile waits as long again.
+    let led = |until: i64, seconds: i64| {
+        let mut stream = Stream::untold();
+        stream.edit("", "Cluster", |cluster| cluster["metadata"]["labels"] = json!({"tier": "iron"}));
+        stream.acts(false);
+        stream.pass(until);
+        stream.acts(true);
+        stream.pass(seconds);
+        stream.put("", binding(&[("member2", 4)]));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    led(400, 600).keeps();
+    led(400, 400).breaks("law 3");
 }
 
 #[test]

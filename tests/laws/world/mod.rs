@@ -194,6 +194,8 @@ pub struct Workload {
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub ready: bool,
+    /// When it became ready, or stopped to be.
+    pub since: Option<Timestamp>,
     pub deleting: bool,
     /// Since when a taint has its workloads leave.
     pub tainted: Option<Timestamp>,
@@ -212,6 +214,8 @@ pub struct Member {
 #[derive(Clone, Debug)]
 pub struct World {
     pub now: Timestamp,
+    /// Since when somebody can act.
+    pub acts_since: Timestamp,
     pub federated: BTreeMap<Name, Federated>,
     /// Workloads whose FederatedHPA has gone, and when: the last writes for it may be seen after it.
     pub departed: VecDeque<(Timestamp, Target)>,
@@ -230,6 +234,7 @@ impl World {
     pub fn new(now: Timestamp) -> Self {
         Self {
             now,
+            acts_since: now,
             federated: BTreeMap::new(),
             departed: VecDeque::new(),
             bindings: BTreeMap::new(),

@@ -156,6 +156,7 @@ pub(super) fn place(object: &Value) -> Place {
     let taints = items(object, "/spec/taints").iter().filter(|taint| text(taint, "/effect") == "NoExecute");
     Place {
         ready: ready.is_some_and(|ready| text(ready, "/status") == "True"),
+        since: ready.and_then(|ready| text(ready, "/lastTransitionTime").parse().ok()),
         deleting: deleting(object),
         labelled: None,
         tainted: taints.filter_map(|taint| text(taint, "/timeAdded").parse().ok()).min(),
