@@ -33,7 +33,10 @@ impl<T: ?Sized + Ord> Shared<T> {
         Arc<T>: From<&'a T>,
     {
         let mut values = self.0.lock();
-        values.find(value).unwrap_or_else(|| values.keep(Arc::from(value)))
+        if let Some(known) = values.all.get(value) {
+            return Arc::clone(known);
+        }
+        values.keep(Arc::from(value))
     }
 
     /// As [`Self::get`], for a value that need not be copied.
@@ -42,21 +45,14 @@ impl<T: ?Sized + Ord> Shared<T> {
         T: Sized,
     {
         let mut values = self.0.lock();
-        values.find(&value).unwrap_or_else(|| values.keep(Arc::new(value)))
-    }
-
-    /// As [`Self::get`], for a value that can be stored as it is.
-    pub fn one(&self, value: Arc<T>) -> Arc<T> {
-        let mut values = self.0.lock();
-        values.find(&value).unwrap_or_else(|| values.keep(value))
+        if let Some(known) = values.all.get(&value) {
+            return Arc::clone(known);
+        }
+        values.keep(Arc::new(value))
     }
 }
 
 impl<T: ?Sized + Ord> Values<T> {
-    fn find(&self, value: &T) -> Option<Arc<T>> {
-        self.all.get(value).cloned()
-    }
-
     fn keep(&mut self, value: Arc<T>) -> Arc<T> {
         if self.all.len() >= self.limit {
             self.all.retain(|value| Arc::strong_count(value) > 1);

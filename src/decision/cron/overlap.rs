@@ -105,7 +105,7 @@ impl<'a> Prospect<'a> {
 }
 
 /// Minutes of a day in UTC, one bit for each in each hour. Most schedules have none in common, and need no search.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Minutes([u64; 24]);
 
 impl Minutes {

@@ -81,7 +81,7 @@ impl Reader {
         for rule in &mut runnable.rules {
             rule.name = shared::text(&rule.name);
             if let Ok(timing) = &mut rule.timing {
-                timing.schedule = self.schedules.one(Arc::clone(&timing.schedule));
+                timing.schedule = self.schedules.keep(Schedule::clone(&timing.schedule));
             }
         }
         runnable

@@ -214,8 +214,9 @@ impl FederatedHpaWorker {
         view: &'a View,
         binding: &'a Binding,
         placement_spec: &'a PlacementSpec<'a>,
+        now: Timestamp,
     ) -> Observed<'a> {
-        let mut observed = observe(view, binding, placement_spec, &self.live, (self.clock)());
+        let mut observed = observe(view, binding, placement_spec, &self.live, now);
         observed.request.acts_since = Some(leader.acts_since());
         observed
     }
@@ -234,13 +235,13 @@ impl FederatedHpaWorker {
             return Ok(Progress::Wrote);
         }
         let none = placement_spec.clone().admitting(Vec::new());
-        let mut observed = self.observe(leader, view, binding, &none);
+        let mut observed = self.observe(leader, view, binding, &none, now);
         // A suspended object takes no turn of another one.
         let waiting = if observed.request.suspended { &[] } else { &*observed.waiting };
         let (admitted, turn) = self.queue.ask(&view.federated_hpa.key(), waiting, self.live.failover.rate);
         let placement_spec = placement_spec.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
-            observed = self.observe(leader, view, binding, &placement_spec);
+            observed = self.observe(leader, view, binding, &placement_spec, now);
         }
         let first = plan(&observed.request);
         let asks = observed.asks(&first);
@@ -249,7 +250,7 @@ impl FederatedHpaWorker {
             (&observed, first)
         } else {
             self.live.capacity.refresh(&asks, &observed.requirements).await;
-            informed = self.observe(leader, view, binding, &placement_spec);
+            informed = self.observe(leader, view, binding, &placement_spec, now);
             (&informed, plan(&informed.request))
         };
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
@@ -359,7 +360,7 @@ impl FederatedHpaWorker {
             Some(binding) => {
                 let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return Ok(()) };
                 let placement_spec = placement_spec.admitting(Vec::new());
-                let observed = self.observe(leader, view, binding, &placement_spec);
+                let observed = self.observe(leader, view, binding, &placement_spec, now);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now).whole()
             }

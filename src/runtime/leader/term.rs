@@ -95,7 +95,7 @@ impl Leader {
             freeze: watch::Sender::new(freeze),
             frozen: Mutex::default(),
         };
-        let leader = Self { term: Arc::new(term), resumed: 0, acts_since: clocks.wall };
+        let leader = Self { term: Arc::new(term), resumed: 0, acts_since: clock::wall() };
         leader.extend(timings, renewal);
         leader
     }
