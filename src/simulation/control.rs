@@ -187,7 +187,7 @@ impl<'a> Control<'a> {
             || self.scenario.sites.iter().zip(&self.files).map(|(site, file)| (&*site.member.name, file.memory));
         let past = Past {
             held,
-            known: known().filter(|(_, memory)| memory.lost.is_some()).map(|(name, _)| name).collect(),
+            known: known().filter(|(_, memory)| memory.owes()).map(|(name, _)| name).collect(),
             failed: known().filter_map(|(name, memory)| Some((name, memory.failed?))).collect(),
             ..Past::default()
         };

@@ -2,7 +2,8 @@
 
 use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
-    Action, Bounds, Cluster, ClusterState, Floor, Hpa, HpaVersion, Lost, Memory, Note, Obstacle, Policy, Request, plan,
+    Action, Bounds, Cluster, ClusterState, Floor, Hpa, HpaVersion, Lost, Memory, Note, Obstacle, Policy, Request, Wait,
+    plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -717,6 +718,49 @@ fn after_another_policy_no_max_rises_above_the_one_that_is_under_way() {
     };
     assert_eq!(written(a, false), None, "4 may be in effect there, and 2 beside 5 elsewhere");
     assert_eq!(written(Cluster { hpa: None, ..a }, true), Some(5));
+}
+
+#[test]
+fn after_another_policy_a_leaving_cluster_is_not_raised_before_the_others_are_down() {
+    // The one that leaves was to keep the one that it ran, and has three by now: its HPA added two before that arrived.
+    let raised = |in_effect: u32| {
+        let target = Some(Bounds { min: 1, max: 5 });
+        let hpa = |max: u32| {
+            let (written, confirmed) = (Some(Bounds { min: 1, max }), max == in_effect);
+            Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding: in_effect, held: false })
+        };
+        let a = Cluster { chosen: false, state: LEAVES, hpa: hpa(1), ..runs("a", 3) };
+        let clusters =
+            vec![a, Cluster { hpa: hpa(3), target, ..runs("b", 2) }, Cluster { hpa: hpa(3), target, ..runs("c", 2) }];
+        let mut request = request(total(2, 10), Policy::StaticWeighted, clusters);
+        request.replacement = Some(SignedDuration::from_mins(10));
+        request.basis = Some(plan(&request).basis);
+        let plan = plan(&request);
+        plan.steps.iter().find_map(|step| match step.action {
+            Action::ApplyHpa { cluster: "a", bounds, .. } => Some((bounds.max, step.wait)),
+            _ => None,
+        })
+    };
+    assert_eq!(raised(10), Some((3, Wait::Lowered)), "every copy might have ten yet");
+    assert_eq!(raised(3), Some((3, Wait::Nothing)));
+}
+
+#[test]
+fn what_was_asked_of_a_cluster_that_has_nothing_yet_is_asked_of_others_when_it_is_no_candidate_any_more() {
+    let since = Timestamp::constant(1_000, 0);
+    let memory = |replicas| Memory { floor: Some(Floor { replicas, since }), ..Memory::default() };
+    let nothing = Cluster { chosen: false, state: ClusterState::Away, memory: memory(2), ..cluster("b") };
+    let asked = |b: Cluster<'static>| {
+        let a = Cluster { available: Some(90), ..runs("a", 3) };
+        let mut request = request(total(3, 9), Policy::StaticWeighted, vec![a, b]);
+        request.replacement = Some(SignedDuration::from_mins(10));
+        request.basis = Some(plan(&request).basis);
+        let plan = plan(&request);
+        let of = |name: &str| plan.shares.iter().find(|share| share.cluster == name).map(|share| share.memory);
+        (of("a").unwrap().floor(), of("b").is_some_and(|memory| memory.failed.is_some()))
+    };
+    assert_eq!(asked(nothing), (5, false), "nothing of it failed");
+    assert_eq!(asked(Cluster { memory: Memory::default(), ..nothing }), (0, false));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Law 2: the sum of the member HPAs never exceeds `spec.maxReplicas`.
 //!
 //! Tolerated: Duplicated; a sum from before max was lowered, as long as no bound is raised; a raise that was written
-//! when max was greater and is still in flight, for as long as the object is suspended also one to a cluster that did
-//! not answer; the bounds of a cluster that does not answer and whose Work is gone, which are given to others until the
+//! when max was greater and is still in flight, for as long as the object is suspended or no cluster serves also one to a
+//! cluster that did not answer; the bounds of a cluster that does not answer and whose Work is gone, which are given to others until the
 //! member's HPA is also gone, or is written again; an HPA that another client edited or deleted in the member counts
 //! with the bounds of its Work.
 

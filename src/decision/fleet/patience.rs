@@ -35,7 +35,7 @@ impl Default for Patience {
 pub struct Past<'a> {
     /// Clusters with an HPA or an entry in the binding.
     pub held: BTreeSet<&'a str>,
-    /// Clusters with a stored memory, whether or not they hold an HPA.
+    /// Clusters that owe replicas ([`Memory::owes`](crate::decision::plan::Memory::owes)), whether or not they hold an HPA.
     pub known: BTreeSet<&'a str>,
     /// When Karmada's own failover evicted the workload from them.
     pub evicted: BTreeMap<&'a str, Timestamp>,

@@ -42,6 +42,13 @@ impl Memory {
     pub fn floor(&self) -> Replicas {
         self.floor.map_or(0, |floor| floor.replicas)
     }
+
+    /// Whether other clusters run replicas in its place or it was asked to run those of others: without it nobody would
+    /// know of these, whether or not it holds anything.
+    #[must_use]
+    pub const fn owes(&self) -> bool {
+        self.lost.is_some() || self.floor.is_some()
+    }
 }
 
 /// A cluster that failed recently.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::assignment::{Target, Targets};
 use super::owed::unserved;
-use super::transition::Transition;
+use super::transition::{Transition, is_known};
 use super::{
     Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Request, Why,
 };
@@ -203,7 +203,8 @@ pub(super) fn receive(shares: &mut [Share<'_>], clusters: &[&Cluster<'_>], steps
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
     let Memory { scale_ups, evicted, failed, lost: before, .. } = cluster.memory;
     let holds = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) && failed.is_none();
-    let fails = cluster.state == ClusterState::Away && before.is_none() && (lost.is_some() || holds);
+    let fails = cluster.state == ClusterState::Away && before.is_none();
+    let fails = fails && (lost.is_some() && is_known(cluster) || holds);
     let failed = if fails { Some(Failed::again(failed, now)) } else { failed };
     let failed = failed.filter(|failed| !failed.is_forgotten(now));
     if lost.is_none() && evicted.is_none() && failed.is_none() {

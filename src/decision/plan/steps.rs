@@ -173,7 +173,11 @@ impl<'a> Writes<'a> {
                 {
                     let why = Some(why(written, bounds)).filter(|why| matches!(why, Why::MaxRaised { .. }));
                     let write = Write { at, cluster, bounds, held: false };
-                    self.write(&write, ceiling, why.unwrap_or(Why::ClusterLeaving));
+                    if bounds.max <= taken(cluster, above) || !request.policy.divides() {
+                        self.write(&write, ceiling, why.unwrap_or(Why::ClusterLeaving));
+                    } else {
+                        self.raises.push(write);
+                    }
                 }
                 Transition::Have { .. } | Transition::Leave(_) | Transition::Drop | Transition::Rest => {}
             }

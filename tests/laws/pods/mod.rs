@@ -15,7 +15,8 @@
 //! be given back; the same for a cluster that Karmada's own division left out before a FederatedHPA held the workload;
 //! the whole copy of a workload that was Duplicated when the cluster left, while another serves; a quarter of the
 //! replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a replacement,
-//! also of one after a taint, a label or a change of mode; pods while the workloads of the namespace exceed a
+//! also of one after a taint, a label or a change of mode; what a member's HPA added since the workload was Duplicated,
+//! while the maxes of all clusters come down; pods while the workloads of the namespace exceed a
 //! FederatedResourceQuota, which makes Karmada refuse every division of them.
 
 mod past;
@@ -202,8 +203,10 @@ impl Pods {
         let share = past.shares.entry(change.place.to_owned()).or_default();
         (share.min, share.max) = bounds.map_or((0, i64::MAX), |bounds| (bounds.min, bounds.max));
         // Whoever wrote the lower max did not know what the member's HPA had added in that moment.
+        // After Duplicated the max cannot be raised again for it before those of all clusters are down.
+        let divided = hpa.copied.filter(|copied| world.now.duration_since(*copied) < AFTERMATH);
         if let Some((at, by)) = share.raised.filter(|_| share.asked > share.max)
-            && world.now.duration_since(at) < REPORTED
+            && (world.now.duration_since(at) < REPORTED || divided.is_some_and(|copied| at >= copied))
         {
             share.demand = share.demand.min(share.max.max(share.asked - by));
         }
@@ -240,7 +243,9 @@ impl Pods {
         if there.is_none() {
             past.gone.remove(cluster);
         }
-        let (held, leaves) = (past.held, !past.leaving.is_empty());
+        let told = world.acts_on(target).map(|(_, hpa)| &hpa.desired).filter(|desired| !desired.is_empty());
+        let to_leave = |entry: &String| told.is_some_and(|told| told.get(entry).is_none_or(|bounds| bounds.max == 0));
+        let (held, leaves) = (past.held, !past.leaving.is_empty() || past.entries.iter().any(to_leave));
         let sent = world.acts_on(target).and_then(|(owner, _)| world.sent(owner, cluster));
         let least = before.min.max(sent.map_or(0, |sent| sent.bounds.min));
         let share = past.share(cluster);
@@ -250,8 +255,7 @@ impl Pods {
             (false, _) => after.asked,
             // Raised to its min, which may still be on its way, it does what fhpa wrote.
             (true, true) if after.asked > before.asked && after.asked <= least => share.demand,
-            // A cluster that leaves was replaced when its eviction began: what the load asks for since then comes on
-            // top of that.
+            // What replaces a cluster that is to leave goes on to: what the load asks for since then comes on top.
             (true, true) if after.asked > before.asked && leaves => after.asked.saturating_sub(before.spare()),
             (true, true) if after.asked > before.asked => after.asked,
             (true, true) => share.demand.min(after.asked),

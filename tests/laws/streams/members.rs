@@ -120,6 +120,18 @@ fn what_was_written_before_a_suspension_may_arrive_whatever_max_is_then() {
     };
     late(true).keeps();
     late(false).breaks("law 2");
+    let nowhere = |reason: &str| {
+        let mut stream = under_way();
+        lower_max(&mut stream, 20);
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["status"] = json!({"conditions": [{"type": "Assigned", "status": "False", "reason": reason}]});
+        });
+        stream.pass(600);
+        stream.put("member2", member_hpa(1, 15));
+        stream
+    };
+    nowhere("NoCandidates").keeps();
+    nowhere("WaitingForMembers").breaks("law 2");
     let mut resumed = late(true);
     resumed.edit("", "FederatedHPA", |hpa| hpa["spec"]["suspend"] = json!(false));
     resumed.pass(120);
@@ -225,21 +237,25 @@ fn a_replacement_that_the_others_own_hpas_took_away_is_none() {
 }
 
 #[test]
-fn what_load_asks_for_while_a_replaced_cluster_is_evicted_comes_on_top() {
-    let raised = |evicted: bool| {
+fn what_load_asks_for_while_a_replaced_cluster_leaves_comes_on_top() {
+    let raised = |evicted: bool, told: &[(&str, i64, i64)]| {
         let mut stream = Stream::untold();
         stream.put("member2", written("fhpa", 10, 10));
+        stream.put("", federated(status(told, "False", 10)));
         let mut after = binding(&[("member2", 10)]);
         if evicted {
             after["spec"]["gracefulEvictionTasks"] = json!([{"fromCluster": "member1"}]);
+            stream.put("", after.clone());
         }
-        stream.put("", after);
         stream.put("member2", written("hpa", 12, 12));
+        stream.put("", after);
         stream.delete("member1", &deployment(6, 6));
         stream
     };
-    raised(true).keeps();
-    raised(false).breaks("law 3");
+    let both = [("member1", 1, 18), ("member2", 1, 12)];
+    raised(true, &both).keeps();
+    raised(false, &[("member1", 0, 0), ("member2", 10, 30)]).keeps();
+    raised(false, &both).breaks("law 3");
 }
 
 #[test]
@@ -381,6 +397,30 @@ fn what_an_hpa_added_in_the_moment_in_which_its_max_came_down_was_not_known() {
     };
     lowered(2).keeps();
     lowered(10).breaks("law 3");
+}
+
+#[test]
+fn what_an_hpa_added_while_the_maxes_of_a_duplicated_workload_came_down_had_no_room() {
+    let lowered = |from: i64| {
+        let mut stream = Stream::untold();
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["spec"]["federatedHPAAssignment"] = json!({"federatedHPAAssignmentType": "Duplicated"});
+        });
+        for cluster in ["member1", "member2"] {
+            stream.put("", work(cluster, 1, from));
+            stream.put(cluster, member_hpa(1, from));
+        }
+        stream.put("", federated(status(&[("member1", 1, from), ("member2", 1, from)], "True", 10)));
+        stream.put("", federated(status(&[("member1", 1, 6), ("member2", 1, 24)], "True", 10)));
+        stream.put("", work("member1", 1, 6));
+        stream.put("member1", written("hpa", 9, 9));
+        stream.pass(30);
+        stream.put("member1", member_hpa(1, 6));
+        stream.put("member1", written("hpa", 6, 9));
+        stream
+    };
+    lowered(30).keeps();
+    lowered(15).breaks("law 3");
 }
 
 #[test]

@@ -85,7 +85,7 @@ pub struct Federated {
     pub scales_to_zero: bool,
     /// Whether the user suspends it: edits wait.
     pub suspends: bool,
-    /// Since when.
+    /// Since when, or since when no cluster serves.
     pub suspended: Option<Timestamp>,
     pub assists: bool,
     pub deleting: bool,
@@ -108,8 +108,8 @@ impl Federated {
         self.taken.as_ref().unwrap_or(&self.target)
     }
 
-    /// The greatest max that held since `ago`. While it is suspended edits of max wait, and what was written before may
-    /// still arrive.
+    /// The greatest max that held since `ago`. While it is suspended, or no cluster serves, edits of max wait, and what was
+    /// written before may still arrive.
     pub fn most_since(&self, now: Timestamp, ago: SignedDuration) -> i64 {
         self.held_since(now, ago).max().unwrap_or_default()
     }

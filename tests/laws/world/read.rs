@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use fhpa::decision::plan::Note;
 use fhpa::decision::quantity::milli;
 use fhpa::playground::json::{at, deleting};
 pub use fhpa::playground::json::{int, items, text, truth};
@@ -78,7 +79,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         duplicated: kind.filter(|kind| !kind.is_empty()).map(|kind| kind == "Duplicated"),
         scales_to_zero: truth(object, "/spec/scalingToZero"),
         suspends: truth(object, "/spec/suspend"),
-        suspended: truth(object, "/spec/suspend").then_some(now),
+        suspended: (truth(object, "/spec/suspend") || serves_nowhere(object)).then_some(now),
         assists: at(object, "/spec/scaleAssist").and_then(Value::as_bool).unwrap_or(true),
         deleting: deleting(object),
         held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
@@ -100,6 +101,13 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         }
     }
     hpa
+}
+
+/// Whether it has no cluster to write to: what was written before stays.
+fn serves_nowhere(object: &Value) -> bool {
+    let mut conditions = items(object, "/status/conditions").iter();
+    let nowhere = [Note::NoCandidates.code(), Note::AllAway { candidates: 0 }.code()];
+    conditions.any(|condition| text(condition, "/type") == "Assigned" && nowhere.contains(&text(condition, "/reason")))
 }
 
 fn digest(value: Option<&Value>) -> u64 {

@@ -49,13 +49,10 @@ impl<'a> KnownClusters<'a> {
 
     /// The known past of the clusters, for the rules.
     pub(super) fn past(&self, view: &'a View, placement_spec: &'a PlacementSpec<'_>, now: Timestamp) -> Past<'a> {
-        let noted = |of: fn(&Memory) -> bool| {
-            self.kept.iter().filter(move |(_, (_, memory))| of(memory)).map(|(name, _)| *name).collect()
-        };
         let members = view.member_hpas.iter().map(|member_hpa| member_hpa.cluster());
         Past {
             held: self.entries.keys().copied().chain(members).collect(),
-            known: noted(|memory| memory.lost.is_some()),
+            known: self.kept.iter().filter(|(_, (_, memory))| memory.owes()).map(|(name, _)| *name).collect(),
             evicted: self.evicted.clone(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
             resumed: resumed(view, now),
