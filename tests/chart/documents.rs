@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::CommandFactory as _;
 use fhpa::cli::Cli;
 use fhpa::decision::health;
+use fhpa::decision::hpa::stabilization::Stabilized;
 use fhpa::install::doctor::{CheckState, TROUBLES};
 
 use super::{path, reference, text};
@@ -65,6 +66,7 @@ fn reasons() -> BTreeSet<String> {
             }
         }
     }
+    found.extend([Stabilized::No, Stabilized::Up, Stabilized::Down].map(|one| one.reason().to_owned()));
     let report = text("src/reconcile/federated_hpa/status/report.rs");
     let codes = reference::codes("src/decision/plan/reason.rs", "Why");
     let told =

@@ -37,7 +37,7 @@ async fn centralized(stage: &Stage, min: i32, more: Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_26_a_workload_at_zero_is_disabled_and_not_unreadable() {
+async fn fault_1_a_workload_at_zero_is_disabled_and_not_unreadable() {
     let (stage, one) = running(2, json!({})).await;
     stage.patch("Deployment", "web", json!({"spec": {"replicas": 0}})).await;
     stage.pass(60).await;
@@ -48,7 +48,7 @@ async fn fault_26_a_workload_at_zero_is_disabled_and_not_unreadable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_27_only_a_write_that_was_made_is_told() {
+async fn fault_2_only_a_write_that_was_made_is_told() {
     let (stage, one) = running(2, json!({})).await;
     let scales = || Which { verb: "patch".into(), resource: "deployments/scale".into(), name: String::new() };
     stage.fleet.control().faults().fail(scales(), 2, StatusError::internal("the store is away"));
@@ -70,7 +70,7 @@ async fn fault_27_only_a_write_that_was_made_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_28_the_value_of_an_object_is_divided_by_the_copies_once() {
+async fn fault_3_the_value_of_an_object_is_divided_by_the_copies_once() {
     for (placement, replicas, runs) in [(weights(&[1, 1]), 10, "5 5"), (json!({}), 5, "5 5")] {
         let (stage, one) = two(2, placement).await;
         stage.load(100_000).await;
@@ -83,7 +83,7 @@ async fn fault_28_the_value_of_an_object_is_divided_by_the_copies_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_29_pods_of_one_name_in_two_clusters_are_two_pods() {
+async fn fault_4_pods_of_one_name_in_two_clusters_are_two_pods() {
     let stage = Stage::new(2).await;
     let mut rule = policy(weights(&[1, 1]));
     rule["spec"]["resourceSelectors"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet"}]);
@@ -115,7 +115,7 @@ async fn fault_29_pods_of_one_name_in_two_clusters_are_two_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_30_the_value_of_a_cluster_that_fails_is_not_taken_for_nothing() {
+async fn fault_5_the_value_of_a_cluster_that_fails_is_not_taken_for_nothing() {
     let (stage, one) = two(2, weights(&[1, 1])).await;
     stage.load(100_000).await;
     centralized(&stage, 1, per_pod()).await;
@@ -132,7 +132,7 @@ async fn fault_30_the_value_of_a_cluster_that_fails_is_not_taken_for_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_31_a_cluster_that_does_not_answer_does_not_keep_others_waiting() {
+async fn fault_6_a_cluster_that_does_not_answer_does_not_keep_others_waiting() {
     let (stage, one) = running(3, json!({})).await;
     stage.fleet.cut("member2", Link::Hangs).unwrap();
     stage.load(500).await;
@@ -147,7 +147,7 @@ async fn fault_31_a_cluster_that_does_not_answer_does_not_keep_others_waiting() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_32_the_tolerance_of_a_behavior_is_kept() {
+async fn fault_7_the_tolerance_of_a_behavior_is_kept() {
     let behavior = json!({"behavior": {"scaleUp": {"tolerance": "0.5"}, "scaleDown": {"tolerance": "0.05"}}});
     let (stage, one) = running(2, behavior).await;
     stage.load(210).await;
@@ -159,7 +159,7 @@ async fn fault_32_the_tolerance_of_a_behavior_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_33_a_sidecar_asks_for_resources_too() {
+async fn fault_8_a_sidecar_asks_for_resources_too() {
     let stage = Stage::new(2).await;
     stage.create(policy(weights(&[1, 1]))).await;
     let mut web = deployment("web", 4);
@@ -178,7 +178,7 @@ async fn fault_33_a_sidecar_asks_for_resources_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_34_the_first_good_answer_is_acted_on_in_one_period() {
+async fn fault_9_the_first_good_answer_is_acted_on_in_one_period() {
     let (stage, one) = running(2, json!({})).await;
     for cluster in ["member1", "member2"] {
         stage.fleet.lose_metrics(cluster, true).unwrap();
@@ -199,7 +199,7 @@ async fn fault_34_the_first_good_answer_is_acted_on_in_one_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_35_a_metric_from_outside_scales() {
+async fn fault_10_a_metric_from_outside_scales() {
     let (stage, one) = two(2, weights(&[1, 1])).await;
     stage.load(80_000).await;
     let external = json!({"metrics": [{"type": "External", "external": {"metric": {"name": "web-orders"},
