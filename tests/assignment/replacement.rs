@@ -763,6 +763,103 @@ fn what_was_asked_of_a_cluster_that_has_nothing_yet_is_asked_of_others_when_it_i
     assert_eq!(asked(Cluster { memory: Memory::default(), ..nothing }), (0, false));
 }
 
+/// The floors and dues of the plan after one of `clusters` that a plan of this policy knows, by name.
+fn owed_by(policy: Policy, clusters: Vec<Cluster<'static>>) -> Vec<(String, u32, Option<u32>)> {
+    let mut request = request(total(3, 60), policy, clusters);
+    request.replacement = Some(SignedDuration::from_mins(10));
+    request.basis = Some(plan(&request).basis);
+    let plan = plan(&request);
+    let share = |share: &fhpa::decision::plan::Share<'_>| {
+        (share.cluster.to_owned(), share.memory.floor(), share.memory.lost.map(|lost| lost.due))
+    };
+    plan.shares.iter().map(share).collect()
+}
+
+#[test]
+fn what_others_run_in_place_of_one_cluster_replaces_no_second_one() {
+    let since = Timestamp::constant(1_000, 0);
+    let floor = Some(Floor { replicas: 18, since });
+    let a = Cluster { available: Some(90), memory: Memory { floor, ..Memory::default() }, ..runs("a", 10) };
+    let c = Cluster { state: ClusterState::Silent, ready: 0, hpa: a.hpa, ..runs("c", 8) };
+    let mut request = request(total(3, 60), Policy::StaticWeighted, vec![a, c]);
+    let bounds = Bounds { min: 1, max: 30 };
+    for cluster in &mut request.clusters {
+        let hpa =
+            Hpa { written: Some(bounds), version: cluster.version, confirmed: true, outstanding: 30, held: false };
+        (cluster.hpa, cluster.target) = (Some(hpa), Some(bounds));
+    }
+    request.basis = Some(plan(&request).basis);
+    let others = plan(&request).shares.iter().find(|share| share.cluster == "c").unwrap().memory.others;
+    assert_eq!(others, Some(18), "eight of them are about to run");
+    // It fails once these run.
+    let a = Cluster { current: Some(18), ready: 18, ..request.clusters[0] };
+    let memory = Memory { others, ..Memory::default() };
+    let c = Cluster { state: ClusterState::Away, memory, ..request.clusters[1] };
+    let owed = owed_by(Policy::StaticWeighted, vec![a, c]);
+    assert_eq!(owed[0].1, 26, "{owed:?}");
+}
+
+#[test]
+fn under_duplicated_nobody_forgets_what_a_leaving_cluster_runs() {
+    let leaving = |lost| {
+        let memory = Memory { lost, ..Memory::default() };
+        Cluster { chosen: false, state: LEAVES, memory, ..runs("l", 5) }
+    };
+    let since = Timestamp::UNIX_EPOCH;
+    for lost in [None, Some(Lost { ran: 5, due: 0, since }), Some(Lost { ran: 5, due: 5, since })] {
+        let owed = owed_by(Policy::Duplicated, vec![Cluster { ready: 0, ..runs("a", 3) }, leaving(lost)]);
+        assert_eq!(owed[1], ("l".to_owned(), 0, Some(5)), "{lost:?}");
+    }
+}
+
+#[test]
+fn what_was_asked_of_a_cluster_that_stopped_to_answer_is_asked_of_others() {
+    let since = Timestamp::constant(1_000, 0);
+    let floor = Some(Floor { replicas: 7, since });
+    let lost = Some(Lost { ran: 5, due: 0, since });
+    let floors = |overdue: bool| {
+        let a = Cluster { available: Some(90), ..runs("a", 2) };
+        let l = Cluster { chosen: false, state: LEAVES, memory: Memory { lost, ..Memory::default() }, ..runs("l", 5) };
+        let memory = Memory { floor, ..Memory::default() };
+        let c = Cluster { state: ClusterState::Silent, ready: 0, overdue, memory, ..runs("c", 2) };
+        let mut clusters = vec![a, c, l];
+        let bounds = Bounds { min: 1, max: 20 };
+        for cluster in &mut clusters {
+            let hpa =
+                Hpa { written: Some(bounds), version: cluster.version, confirmed: true, outstanding: 20, held: false };
+            (cluster.hpa, cluster.target) = (Some(hpa), Some(bounds));
+        }
+        owed_by(Policy::StaticWeighted, clusters).iter().map(|(_, floor, _)| *floor).collect::<Vec<_>>()
+    };
+    assert_eq!(floors(false), [0, 7, 0]);
+    assert_eq!(floors(true), [7, 2, 0], "it keeps what it runs");
+}
+
+#[test]
+fn the_extra_pods_of_a_rollout_take_no_max_from_others() {
+    let bounds = |max| Bounds { min: 1, max };
+    let hpa = |max| {
+        let written = Some(bounds(max));
+        Some(Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding: max, held: false })
+    };
+    let rolls = |name, replicas: u32, current: u32, ready: u32| Cluster {
+        rolling: true,
+        current: Some(current),
+        ready,
+        last: Some(replicas),
+        desired: Some(replicas),
+        hpa: hpa(replicas),
+        target: Some(bounds(replicas)),
+        ..runs(name, replicas)
+    };
+    let (a, b) = (rolls("a", 5, 6, 4), rolls("b", 4, 5, 5));
+    let mut request = request(total(1, 9), Policy::Aggregated, vec![a, b]);
+    request.basis = Some(plan(&request).basis);
+    let plan = plan(&request);
+    assert_eq!(plan.shares.iter().map(|share| share.now.max).collect::<Vec<_>>(), [5, 4]);
+    assert_eq!(plan.now().count(), 0, "{:?}", plan.steps);
+}
+
 #[test]
 fn a_copy_goes_when_another_is_ready() {
     let clusters = vec![runs("a", 4), Cluster { ready: 0, ..runs("b", 4) }];

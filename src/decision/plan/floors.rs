@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::assignee::{Assignee, sum, take};
 use super::transition::present;
-use super::{Assist, Cluster, Floor, Lost, Memory, Request};
+use super::{Assist, Cluster, ClusterState, Floor, Lost, Memory, Request};
 use crate::decision::split::Replicas;
 
 /// HPA measurements are up to a minute old: earlier ones do not include the load of others.
@@ -32,6 +32,26 @@ pub(super) fn is_in_effect(assignee: &Assignee<'_, '_>) -> bool {
     // Without metrics it wants what it wanted, whatever its min.
     let acts = || cluster.load.is_none() || cluster.desired.is_none_or(|desired| desired >= least);
     least == 0 || cluster.overdue || written().is_some_and(|written| written.min >= least) && acts()
+}
+
+/// Requested replicas that it does not run.
+pub(super) fn short_of(assignee: &Assignee<'_, '_>) -> Replicas {
+    assignee.target.memory.floor().saturating_sub(assignee.participant.cluster.stays_ready())
+}
+
+/// As [`short_of`], of all.
+pub(super) fn deficit(assignees: &[Assignee<'_, '_>]) -> Replicas {
+    sum(assignees.iter().map(short_of))
+}
+
+/// Requested replicas that it cannot run, because no further pods can be scheduled there, or it does not answer and was
+/// waited for: what it did run may run still.
+pub(super) fn cannot_run(assignee: &Assignee<'_, '_>) -> Replicas {
+    let cluster = assignee.participant.cluster;
+    if cluster.state == ClusterState::Silent && cluster.overdue {
+        return assignee.target.memory.floor().saturating_sub(cluster.may_run());
+    }
+    short_of(assignee).min(cluster.pending)
 }
 
 /// Replicas that it was asked to run and does not, or that its HPA may remove, because it does not ask for them yet.

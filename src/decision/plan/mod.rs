@@ -56,8 +56,8 @@ use replacement::Replacement;
 /// Decides. Deterministic; the order of the clusters does not matter.
 ///
 /// Store [`Plan::basis`] and the targets of [`Plan::shares`] first: the next plan starts from them, and without them it
-/// assigns anew, from the measurements of that time. Then apply the steps of [`Plan::now`] in their order and stop at
-/// the first that fails; observe and plan again. When steps fail, are lost or arrive late, the sum of `maxReplicas`
+/// assigns anew, from the measurements of that time. Then apply the steps of [`Plan::now`] in their order; observe and
+/// plan again. When steps fail, are lost or arrive late, the sum of `maxReplicas`
 /// over the members stays within `spec.maxReplicas`: a raise is included only when it fits beside all bounds that may
 /// be in effect elsewhere. A settled fleet has no steps.
 ///
@@ -145,7 +145,7 @@ fn adjust(
         assignees.sort_by_key(|assignee| !assignee.target.bounds.is_some());
         let bound = assignees.partition_point(|assignee| assignee.target.bounds.is_some());
         let bound = assignees.split_at_mut_checked(bound).map(|(bound, _)| bound).unwrap_or_default();
-        let idle = zero::zero(request, bound, settled);
+        let idle = zero::zero(request, bound, settled, adjusted.replacement.lost.iter().any(Option::is_some));
         adjusted.idle = idle.since;
         next.push(idle.next);
         adjusted.next = next.into_iter().flatten().filter(|next| *next > request.now).min();

@@ -173,6 +173,14 @@ impl Cluster<'_> {
         self.may_run().min(self.requested())
     }
 
+    /// As [`Self::may_run`], as far as its max must allow them: a max does not concern the extra pods of a rollout, so
+    /// they raise none above the one that is written.
+    #[must_use]
+    pub fn keeps(&self) -> Replicas {
+        let written = self.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
+        self.may_run().min(self.stays().max(written))
+    }
+
     /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.
     fn requested(&self) -> Replicas {
         let reported = self.last.filter(|_| self.rolling);

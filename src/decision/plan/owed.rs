@@ -28,8 +28,10 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool,
         // Its max allows them first, so that none of them goes unseen when the controller dies in between.
         let allowed = cluster.hpa.and_then(|hpa| hpa.written).is_none_or(|written| written.max >= cluster.may_run());
         let more = if away || !allowed { 0 } else { cluster.may_run().saturating_sub(lost.ran) };
-        let due = if divides { lost.due.saturating_add(more) } else { 0 };
-        return Some(Lost { ran: lost.ran.saturating_add(more), due, ..lost });
+        let ran = lost.ran.saturating_add(more);
+        // Floors end under Duplicated: under the next policy all that it runs is asked for again.
+        let due = if divides || away { lost.due.saturating_add(more) } else { ran };
+        return Some(Lost { ran, due, ..lost });
     }
     let asked = cluster.memory.floor();
     if asked == 0 && (!holds(cluster) || !away && !leaves(cluster, assigned)) {
@@ -37,8 +39,7 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool,
     }
     let ran = ran(cluster, away).max(asked);
     let more = cluster.memory.others.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
-    let due = if divides { ran.saturating_sub(more) } else { 0 };
-    (ran > 0).then_some(Lost { ran, due, since: request.now })
+    (ran > 0).then_some(Lost { ran, due: ran.saturating_sub(more), since: request.now })
 }
 
 /// What is owed, with the wait for the replacement begun anew where nobody can be asked: no other cluster answers, or the
@@ -53,11 +54,12 @@ pub(super) fn renewal(request: &Request<'_>, lost: Lost) -> Option<Timestamp> {
     lost.since.checked_add(request.replacement? / 2).ok()
 }
 
-/// Stores, for a cluster that stopped answering, the replicas that the others run.
-pub(super) fn remember_others(assignees: &mut [Assignee<'_, '_>]) {
-    let all = sum(assignees.iter().map(|assignee| assignee.participant.cluster.may_run()));
+/// Stores, for a cluster that stopped answering, the replicas that the others run, were asked to run in place of yet
+/// others, or are about to be, which are `due`: these will replace none of its own.
+pub(super) fn remember_others(due: Replicas, assignees: &mut [Assignee<'_, '_>]) {
+    let all = sum(assignees.iter().map(Assignee::asked)).saturating_add(due);
     for assignee in assignees {
-        let others = all.saturating_sub(assignee.participant.cluster.may_run());
+        let others = all.saturating_sub(assignee.asked());
         let memory = &mut assignee.target.memory;
         memory.others = if assignee.participant.cluster.state == ClusterState::Silent {
             memory.others.or(Some(others))

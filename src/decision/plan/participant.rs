@@ -29,8 +29,8 @@ impl Participant<'_> {
         let least = self.cluster.limits.least;
         let low = match policy {
             Policy::Duplicated | Policy::StaticWeighted => least,
-            Policy::DynamicWeighted | Policy::Aggregated => least.max(self.cluster.may_run()),
-            Policy::Prioritized => least.max(self.cluster.may_run()).max(1),
+            Policy::DynamicWeighted | Policy::Aggregated => least.max(self.cluster.stays()),
+            Policy::Prioritized => least.max(self.cluster.stays()).max(1),
         };
         low.min(self.high)
     }

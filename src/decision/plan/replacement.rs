@@ -50,7 +50,7 @@ pub(super) fn replace(
     if request.policy.divides() {
         let again = floors::outgrown(going.replaced(), assignees);
         going.ask_again(&again);
-        remember_others(assignees);
+        remember_others(going.due(), assignees);
         // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
         // Those of a cluster that a taint excludes, too: only what does not answer is not known to serve.
         let serve = |cluster: &Cluster<'_>| cluster.state != ClusterState::Away || cluster.ready > 0;
@@ -87,7 +87,10 @@ impl<'c, 'a> Going<'c, 'a> {
                 *stays = Some(assignee.target.bounds.is_some());
             }
         }
-        let running = sum(assignees.iter().map(|assignee| assignee.participant.cluster.stays()));
+        let asked =
+            |assignee: &Assignee<'_, '_>| assignee.participant.cluster.stays().max(assignee.target.memory.floor());
+        let dues = clusters.iter().filter_map(|cluster| cluster.memory.lost).map(|lost| lost.due);
+        let running = sum(assignees.iter().map(asked).chain(dues));
         let able = assignees.iter().any(Assignee::answers);
         let owes = |(cluster, stays): (&&Cluster<'_>, &Option<bool>)| match stays {
             Some(true) => None,
@@ -162,8 +165,10 @@ impl<'c, 'a> Going<'c, 'a> {
         let most = request.total.max.saturating_sub(others).saturating_sub(back);
         self.settle(self.due().saturating_sub(most));
         let due = self.due().saturating_add(back);
-        let unable: Vec<(&str, Replicas)> =
-            assignees.iter().map(|assignee| (assignee.participant.cluster.name, cannot_run(assignee))).collect();
+        let unable: Vec<(&str, Replicas)> = assignees
+            .iter()
+            .map(|assignee| (assignee.participant.cluster.name, floors::cannot_run(assignee)))
+            .collect();
         let moves = sum(unable.iter().map(|(_, unable)| *unable));
         if due == 0 && moves == 0 {
             return;
@@ -249,7 +254,7 @@ impl<'c, 'a> Going<'c, 'a> {
 
     /// Decides which clusters may be removed now, with the remaining note.
     fn end(mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Replacement {
-        let unready = deficit(assignees);
+        let unready = floors::deficit(assignees);
         let asked = unready == 0 && assignees.iter().all(floors::is_in_effect);
         let serves = assignees.iter().any(|assignee| assignee.answers() && assignee.participant.cluster.ready > 0);
         let mut next: Option<Timestamp> = None;
@@ -285,7 +290,8 @@ impl<'c, 'a> Going<'c, 'a> {
             floors::renew(request, assignees);
         }
         next = next.into_iter().chain(floors::end(request, assignees)).min();
-        let missing = self.due().saturating_add(unready);
+        let due = if request.policy.divides() { self.due() } else { 0 };
+        let missing = due.saturating_add(unready);
         let note = (self.any() && missing > 0).then(|| {
             let obstacle = Self::obstacle(assignees);
             if timed_out { Note::LeftUnreplaced { missing, obstacle } } else { Note::Missing { missing, obstacle } }
@@ -311,7 +317,7 @@ impl<'c, 'a> Going<'c, 'a> {
     }
 
     fn obstacle(assignees: &[Assignee<'_, '_>]) -> Obstacle {
-        let mut short = assignees.iter().filter(|assignee| short_of(assignee) > 0).peekable();
+        let mut short = assignees.iter().filter(|assignee| floors::short_of(assignee) > 0).peekable();
         if short.peek().is_none() {
             Obstacle::Room
         } else if short.any(|assignee| assignee.participant.cluster.hpa.is_none_or(|hpa| !hpa.confirmed)) {
@@ -327,20 +333,6 @@ fn starts(assignee: &Assignee<'_, '_>) -> bool {
     let cluster = assignee.participant.cluster;
     let bound = assignee.target.bounds.is_some() && cluster.entry.is_some() && assignee.answers();
     bound && cluster.ready == 0 && cluster.pending == 0 && !assignee.target.memory.zero
-}
-
-/// Requested replicas that it does not run.
-fn short_of(assignee: &Assignee<'_, '_>) -> Replicas {
-    assignee.target.memory.floor().saturating_sub(assignee.participant.cluster.stays_ready())
-}
-
-fn deficit(assignees: &[Assignee<'_, '_>]) -> Replicas {
-    sum(assignees.iter().map(short_of))
-}
-
-/// Requested replicas that it cannot run, because no further pods can be scheduled there.
-fn cannot_run(assignee: &Assignee<'_, '_>) -> Replicas {
-    short_of(assignee).min(assignee.participant.cluster.pending)
 }
 
 /// Distributes `total` further replicas by policy; `all` includes clusters at zero, and those whose replicas are

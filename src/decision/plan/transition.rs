@@ -98,7 +98,7 @@ fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -
         (ClusterState::Serving | ClusterState::Silent, Some(&whole @ Target { bounds: target, memory, held, .. }))
             if target.is_some() =>
         {
-            let running = if request.policy.divides() { cluster.may_run().min(cluster.limits.most) } else { 0 };
+            let running = if request.policy.divides() { cluster.keeps().min(cluster.limits.most) } else { 0 };
             let bounds =
                 floored(cluster, Target { bounds: Bounds { max: target.max.max(running), ..target }, ..whole });
             let replicas = bounds.min;

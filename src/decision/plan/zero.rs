@@ -22,8 +22,9 @@ pub(super) struct Idle {
     pub(super) next: Option<Timestamp>,
 }
 
-/// Scales clusters from zero, or one to zero, all of which have bounds; `settled` is whether they have reacted to them.
-pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], settled: bool) -> Idle {
+/// Scales clusters from zero, or one to zero, all of which have bounds; `settled` is whether they have reacted to them,
+/// `replaces` whether clusters leave or failed whose load is not theirs yet.
+pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], settled: bool, replaces: bool) -> Idle {
     if !request.may_be_zero() {
         for assignee in assignees {
             assignee.target.memory.zero = false;
@@ -31,15 +32,17 @@ pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], se
         return Idle::default();
     }
     for assignee in assignees.iter_mut() {
+        let cluster = assignee.participant.cluster;
         // A new cluster begins at zero.
-        let new = assignee.participant.cluster.target.is_none()
-            && assignee.participant.cluster.current.unwrap_or_default() == 0;
-        let back = is_back(request, assignee.participant.cluster);
+        let new = cluster.target.is_none() && cluster.may_run() == 0 && !cluster.is_unknown();
+        let needed = is_back(request, cluster) || is_loaded(request, assignee);
         let memory = &mut assignee.target.memory;
-        memory.zero = (memory.zero || new) && !back && can_be_zero(assignee.participant.cluster.reach);
+        let needed = needed || memory.floor.is_some();
+        memory.zero = (memory.zero || new) && !needed && can_be_zero(cluster.reach);
     }
     let woken = cover(request, assignees) | (settled && wake(request, assignees));
-    let idle = if woken || !settled { Idle::default() } else { sleep(request, assignees) };
+    let replaces = replaces || assignees.iter().any(|assignee| assignee.target.memory.floor.is_some());
+    let idle = if woken || !settled || replaces { Idle::default() } else { sleep(request, assignees) };
     // Its HPA scales to zero by itself.
     for assignee in assignees.iter_mut().filter(|assignee| assignee.target.memory.zero) {
         if assignee.participant.cluster.reach.own_zero {
@@ -84,6 +87,14 @@ const fn can_be_zero(reach: Reach) -> bool {
 fn is_back(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
     let runs = cluster.reach.own_zero && cluster.current.is_some_and(|current| current > 0);
     runs && cluster.load.is_some_and(|load| load.value > 0 && !request.is_below(load))
+}
+
+/// Whether it was to be scaled to zero, still runs, and has load by now: the write may come long after the decision.
+fn is_loaded(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> bool {
+    let cluster = assignee.participant.cluster;
+    let runs = cluster.current.filter(|current| *current > 0 && !cluster.reach.own_zero);
+    let busy = cluster.load.is_some_and(|load| !request.is_below(load));
+    runs.is_some_and(|current| current > assignee.target.bounds.min.max(1) || busy)
 }
 
 /// Order of scaling to zero: fewest replicas, smallest weight or lowest priority, by policy.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::cache::entry::Binding;
 use super::names;
-use crate::decision::plan::{Action, Note, Plan};
+use crate::decision::plan::{Action, Note, Plan, Purge, Step};
 
 /// A field of an eviction task that is text; empty where it is absent.
 pub(super) fn text_of<'a>(task: &'a Value, path: &str) -> &'a str {
@@ -22,13 +22,18 @@ pub(super) fn begun(task: &Value) -> Option<(&str, Timestamp)> {
     Some((text_of(task, "/fromCluster"), text_of(task, "/creationTimestamp").parse().ok()?))
 }
 
-/// Whether others evict replicas gracefully that do not run elsewhere yet, or that no cluster can run now. Karmada ends
-/// such an eviction after its own time limit all the same.
+/// Whether replicas are evicted gracefully, or are to be now, that do not run elsewhere yet, or that no cluster can run
+/// now: the cluster may answer again with all of them. Karmada ends such an eviction after its own time limit all the
+/// same.
 pub(super) fn evicts_unreplaced(binding: &Binding, plan: &Plan<'_>) -> bool {
     let mut tasks = binding.object.spec.graceful_eviction_tasks.iter();
     let is_graceful = |task: &Value| matches!(text_of(task, "/purgeMode"), "" | "Gracefully");
+    let begins = |step: &Step<'_>| match &step.action {
+        Action::UpdateBinding { evictions, .. } => evictions.iter().any(|one| one.purge == Purge::Gracefully),
+        _ => false,
+    };
     let missing = |note: &Note| matches!(note, Note::Missing { .. } | Note::AllAway { .. } | Note::NoCandidates);
-    tasks.any(|task| is_foreign(task) && is_graceful(task)) && plan.notes.iter().any(missing)
+    (tasks.any(is_graceful) || plan.now().any(begins)) && plan.notes.iter().any(missing)
 }
 
 /// Whether a cluster should be added while others are evicted. Karmada ends an eviction when all clusters of a division

@@ -9,6 +9,7 @@
 mod adopt;
 pub mod autoscaling_v1;
 pub mod cache;
+mod carry_out;
 pub mod centralized;
 mod engine;
 mod evictions;

@@ -1,15 +1,14 @@
 //! One reconcile of one FederatedHPA: observe -> plan -> status -> take over -> apply, until nothing is left to do now.
 //! Talks to the API server.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::warn;
 
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
-use super::evictions::{evicts_unreplaced, replaces_evicted};
+use super::carry_out::carry_out;
+use super::evictions::evicts_unreplaced;
 use super::observe::confirmation;
 use super::observe::foreign_hpas;
 use super::observe::members::TIMES;
@@ -27,7 +26,7 @@ use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
 use crate::controller::managers;
 use crate::decision::backoff::{self, ErrorClass};
-use crate::decision::plan::{Action, Plan, plan};
+use crate::decision::plan::{Plan, plan};
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
@@ -259,10 +258,20 @@ impl FederatedHpaWorker {
         if may_suspend(view, binding) && self.takeover.take_over(leader, view, binding).await? {
             return Ok(Progress::Wrote);
         }
-        self.adopt(leader, view, &observed.foreign).await?;
+        // An HPA that cannot be adopted holds back no bounds.
+        let unadopted = match self.adopt(leader, view, &observed.foreign).await {
+            Ok(()) => None,
+            Err(WriteError::Failed(failure)) => Some(failure),
+            Err(lost) => return Err(lost),
+        };
         let quiet = conditions::upstream_until(view, now);
         let evicts = evicts_unreplaced(binding, &plan);
-        if self.carry_out(ApplyContext { leader, view, binding, group: observed.group, evicts }, &plan).await? {
+        let about = ApplyContext { leader, view, binding, group: observed.group, evicts };
+        let wrote = carry_out(&self.applier, about, &plan).await?;
+        if let Some(failure) = unadopted {
+            return Err(failure.into());
+        }
+        if wrote {
             return Ok(Progress::Wrote);
         }
         let asked = self.ask(view, binding, observed, now);
@@ -303,33 +312,6 @@ impl FederatedHpaWorker {
         self.reporter.helped(leader, &view.federated_hpa, &observed.request, plan);
         self.reporter.worsened(leader, &view.federated_hpa, &status);
         Ok(None)
-    }
-
-    /// Applies the due steps of a plan. Returns whether a write must be observed first.
-    async fn carry_out(&self, about: ApplyContext<'_>, plan: &Plan<'_>) -> Result<bool, WriteError> {
-        let mut wrote = false;
-        let mut bound: BTreeSet<&str> = BTreeSet::new();
-        let mut entries = false;
-        for step in plan.now() {
-            match &step.action {
-                Action::ApplyHpa { cluster, .. } | Action::DeleteHpa { cluster } => {
-                    bound.insert(*cluster);
-                }
-                Action::UpdateBinding { .. } => entries = true,
-                Action::Scale { .. } => {}
-            }
-            self.applier.apply(about, &step.action).await?;
-            // The watch reports the replicas of a member.
-            wrote |= !matches!(step.action, Action::Scale { .. });
-        }
-        let suspended = about.view.federated_hpa.suspended();
-        if !suspended {
-            wrote |= self.applier.rewrite(about, &bound).await?;
-        }
-        if !entries && !replaces_evicted(about.binding, plan, suspended) {
-            wrote |= self.applier.follow(about).await?;
-        }
-        Ok(wrote)
     }
 
     /// Queries clusters in the background for state that is not reported. Returns when to query again.

@@ -1,12 +1,12 @@
 //! Clusters that are scaled to zero and from zero.
 
 use fhpa::decision::load::Load;
-use fhpa::decision::plan::{Cluster, Policy, Reach, Request, Why, plan};
+use fhpa::decision::plan::{Cluster, ClusterState, Floor, Lost, Memory, Policy, Reach, Request, Why, plan};
 
 use fhpa::decision::hpa::behavior::Select;
 
-use super::{MINUTE, NOW, REACTION, TWICE, WINDOW, at_rest, rules, scales};
-use crate::assignment::cases::{named, runs, targets, to_zero};
+use super::{MINUTE, NOW, REACTION, TWICE, WINDOW, at_rest, of, rules, scales};
+use crate::assignment::cases::{cluster, named, runs, targets, to_zero};
 
 /// Two replicas each and half to do; one is enough.
 fn idle(policy: Policy) -> Request<'static> {
@@ -40,6 +40,59 @@ fn an_idle_cluster_goes_to_zero_after_the_window_and_only_one() {
     }
     let request = idle(Policy::Duplicated);
     assert_eq!(plan(&request).idle, None);
+}
+
+#[test]
+fn a_cluster_that_was_to_go_to_zero_and_has_load_before_the_write_stays() {
+    let scaled = |replicas: u32, value: u64| {
+        let mut request = idle(Policy::StaticWeighted);
+        let marked = &mut request.clusters[2];
+        marked.memory.zero = true;
+        (marked.current, marked.ready, marked.desired) = (Some(replicas), replicas, Some(replicas));
+        marked.load = Some(Load { value, target: 100 });
+        let plan = plan(&request);
+        (scales(&plan).iter().any(|(_, replicas, _)| *replicas == 0), of(&plan, "m3").memory.zero)
+    };
+    assert_eq!(scaled(3, 30), (true, true), "it is as idle as it was");
+    assert_eq!(scaled(3, 90), (true, true), "one pod less would do, by the tolerance");
+    assert_eq!(scaled(3, 100), (false, false));
+    assert_eq!(scaled(6, 30), (false, false), "its HPA added replicas");
+}
+
+#[test]
+fn a_new_cluster_begins_at_zero_unless_it_may_run_something_or_should_run_the_replicas_of_others() {
+    let begins = |new: Cluster<'static>| {
+        let mut request = idle(Policy::StaticWeighted);
+        request.total.max = 90;
+        request.clusters.push(Cluster { weight: 1, reach: request.clusters[0].reach, ..new });
+        request.basis = Some(plan(&request).basis);
+        of(&plan(&request), "new").memory.zero
+    };
+    let new = cluster("new");
+    assert!(begins(new));
+    assert!(!begins(Cluster { entry: Some(3), ..new }), "its replicas are not known");
+    let floor = Some(Floor { replicas: 3, since: NOW });
+    assert!(!begins(Cluster { memory: Memory { floor, ..Memory::default() }, ..new }));
+}
+
+#[test]
+fn nobody_goes_to_zero_while_clusters_are_replaced() {
+    let slept = |lost: Option<Lost>| {
+        let mut request = idle(Policy::StaticWeighted);
+        let leaving = ClusterState::Leaving { evicted: false };
+        let gone =
+            Cluster { chosen: false, state: leaving, memory: Memory { lost, ..Memory::default() }, ..runs("m0", 2) };
+        if lost.is_some() {
+            request.clusters.push(gone);
+        }
+        request.replacement = Some(MINUTE * 10);
+        request.basis = Some(plan(&request).basis);
+        (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
+        let plan = plan(&request);
+        scales(&plan).iter().any(|(_, replicas, _)| *replicas == 0)
+    };
+    assert!(slept(None));
+    assert!(!slept(Some(Lost { ran: 2, due: 0, since: NOW })));
 }
 
 #[test]

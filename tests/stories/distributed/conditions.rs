@@ -63,6 +63,36 @@ async fn an_hpa_that_is_there_already_is_told_and_taken_over_only_when_asked_for
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cluster_that_refuses_its_first_hpa_holds_no_other_one_back() {
+    let (stage, one) = begun(3).await;
+    let two = json!({"clusterAffinity": {"clusterNames": ["member1", "member2"]}});
+    let mut placement = weights(&[1, 1, 1]);
+    placement["clusterAffinity"] = two["clusterAffinity"].clone();
+    stage.web(2, placement).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "1..5 1..5 -", "{:?}", stage.messages().await);
+    // An HPA of that name is propagated to the third member.
+    let hpa = serde_json::from_value(stage.get("FederatedHPA", "web").await).unwrap();
+    let name = fhpa::reconcile::federated_hpa::manifest::work_name(&hpa);
+    let propagated = json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+        "metadata": {"name": name, "namespace": "karmada-es-member3"}, "spec": {"workload": {"manifests": []}}});
+    stage.create(propagated).await;
+    let all = json!({"clusterNames": ["member1", "member2", "member3"]});
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"clusterAffinity": all}}})).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 30}})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..10 1..10 -", "{:?}", stage.messages().await);
+    assert_eq!(stage.entries().await, "member1=1 member2=1", "no workload without an HPA");
+    assert_eq!(stage.conditions().await[1], "Ready=False ForeignHPA", "{:?}", stage.messages().await);
+    let found = stage.control.get(&kind("Work"), "karmada-es-member3", &name).await.unwrap().unwrap();
+    stage.control.delete(&kind("Work"), &found).await.unwrap();
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..10 1..10 1..10", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn unknown_capacity_is_told_where_the_policy_goes_by_it() {
     let (stage, one) = begun(2).await;
     stage.web(2, weights(&[1, 1])).await;

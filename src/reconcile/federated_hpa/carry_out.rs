@@ -1,0 +1,96 @@
+//! The due steps of a plan, one after the other: a write that is refused holds back no other one. Talks to the API
+//! server.
+
+use std::collections::BTreeSet;
+
+use super::cache::entry::Binding;
+use super::evictions::replaces_evicted;
+use super::write::apply::{Applier, ApplyContext};
+use super::write::writer::FOREIGN;
+use crate::controller::failure::{Failure, WriteError};
+use crate::decision::backoff::ErrorClass;
+use crate::decision::plan::{Action, Plan};
+
+/// Applies the due steps of a plan. Returns whether a write must be observed first.
+///
+/// Each step is safe when any other is lost (docs/design.md#law-2-stay-within-the-budget).
+///
+/// # Errors
+/// When this process no longer leads, and the first failure: after all steps where it is about one cluster, else at
+/// once.
+pub(super) async fn carry_out(applier: &Applier, about: ApplyContext<'_>, plan: &Plan<'_>) -> Result<bool, WriteError> {
+    let mut steps = Steps::default();
+    for step in plan.now() {
+        let action = without(&step.action, &steps.refused, about.binding);
+        let applied = applier.apply(about, action.as_ref().unwrap_or(&step.action)).await;
+        steps.took(&step.action, applied)?;
+    }
+    let Steps { mut wrote, bound, entries, failed, .. } = steps;
+    let suspended = about.view.federated_hpa.suspended();
+    if !suspended {
+        wrote |= applier.rewrite(about, &bound).await?;
+    }
+    if !entries && !replaces_evicted(about.binding, plan, suspended) {
+        wrote |= applier.follow(about).await?;
+    }
+    failed.map_or(Ok(wrote), |failure| Err(failure.into()))
+}
+
+/// What became of the steps.
+#[derive(Default)]
+struct Steps<'a> {
+    wrote: bool,
+    /// Clusters whose HPA was to be written or deleted.
+    bound: BTreeSet<&'a str>,
+    /// Of these, those that refused it.
+    refused: BTreeSet<&'a str>,
+    /// Whether the binding was written.
+    entries: bool,
+    /// The first failure.
+    failed: Option<Failure>,
+}
+
+impl<'a> Steps<'a> {
+    fn took(&mut self, action: &Action<'a>, applied: Result<(), WriteError>) -> Result<(), WriteError> {
+        match action {
+            Action::ApplyHpa { cluster, .. } | Action::DeleteHpa { cluster } => {
+                self.bound.insert(*cluster);
+            }
+            Action::UpdateBinding { .. } => self.entries = true,
+            Action::Scale { .. } => {}
+        }
+        match applied {
+            // The watch reports the replicas of a member.
+            Ok(()) => self.wrote |= !matches!(action, Action::Scale { .. }),
+            Err(WriteError::Failed(failure)) if is_of_one_cluster(action, &failure) => {
+                if let Action::ApplyHpa { cluster, .. } = action {
+                    self.refused.insert(*cluster);
+                }
+                self.failed.get_or_insert(failure);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Whether other clusters may be written although this failed: what the API server of Karmada refuses of one cluster
+/// says nothing of others, nor does anything that a member answers.
+fn is_of_one_cluster(action: &Action<'_>, failure: &Failure) -> bool {
+    match action {
+        Action::ApplyHpa { .. } | Action::DeleteHpa { .. } => {
+            failure.class == ErrorClass::Refused || failure.reason == FOREIGN
+        }
+        Action::Scale { .. } => true,
+        Action::UpdateBinding { .. } => false,
+    }
+}
+
+/// The entries without new clusters that refused their HPA: a workload without an HPA would not be scaled there.
+fn without<'a>(action: &Action<'a>, refused: &BTreeSet<&str>, binding: &Binding) -> Option<Action<'a>> {
+    let Action::UpdateBinding { entries, evictions } = action else { return None };
+    let has = |cluster: &str| binding.entries().iter().any(|(name, _)| name == cluster);
+    let is_left = |cluster: &str| refused.contains(cluster) && !has(cluster);
+    let left = entries.iter().filter(|entry| !is_left(entry.cluster)).copied().collect::<Vec<_>>();
+    (left.len() < entries.len()).then(|| Action::UpdateBinding { entries: left, evictions: evictions.clone() })
+}
