@@ -1,6 +1,7 @@
 //! The due steps of a plan, one after the other: a write that is refused holds back no other one. Talks to the API
 //! server.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::cache::entry::Binding;
@@ -8,8 +9,9 @@ use super::evictions::replaces_evicted;
 use super::write::apply::{Applier, ApplyContext};
 use super::write::writer::FOREIGN;
 use crate::controller::failure::{Failure, WriteError};
+use crate::convert::fleet::replicas;
 use crate::decision::backoff::ErrorClass;
-use crate::decision::plan::{Action, Plan};
+use crate::decision::plan::{Action, Entry, Plan};
 
 /// Applies the due steps of a plan. Returns whether a write must be observed first.
 ///
@@ -21,9 +23,10 @@ use crate::decision::plan::{Action, Plan};
 pub(super) async fn carry_out(applier: &Applier, about: ApplyContext<'_>, plan: &Plan<'_>) -> Result<bool, WriteError> {
     let mut steps = Steps::default();
     for step in plan.now() {
-        let action = without(&step.action, &steps.refused, about.binding);
-        let applied = applier.apply(about, action.as_ref().unwrap_or(&step.action)).await;
-        steps.took(&step.action, applied)?;
+        if let Some(action) = without(&step.action, &steps.refused, about.binding) {
+            let applied = applier.apply(about, &action).await;
+            steps.took(&step.action, applied)?;
+        }
     }
     let Steps { mut wrote, bound, entries, failed, .. } = steps;
     let suspended = about.view.federated_hpa.suspended();
@@ -86,11 +89,16 @@ fn is_of_one_cluster(action: &Action<'_>, failure: &Failure) -> bool {
     }
 }
 
-/// The entries without new clusters that refused their HPA: a workload without an HPA would not be scaled there.
-fn without<'a>(action: &Action<'a>, refused: &BTreeSet<&str>, binding: &Binding) -> Option<Action<'a>> {
-    let Action::UpdateBinding { entries, evictions } = action else { return None };
-    let has = |cluster: &str| binding.entries().iter().any(|(name, _)| name == cluster);
-    let is_left = |cluster: &str| refused.contains(cluster) && !has(cluster);
-    let left = entries.iter().filter(|entry| !is_left(entry.cluster)).copied().collect::<Vec<_>>();
-    (left.len() < entries.len()).then(|| Action::UpdateBinding { entries: left, evictions: evictions.clone() })
+/// The step without new clusters that refused their HPA: a workload without an HPA would not be scaled there. `None`
+/// where nothing else is left of it.
+fn without<'a, 's>(step: &'s Action<'a>, refused: &BTreeSet<&str>, binding: &Binding) -> Option<Cow<'s, Action<'a>>> {
+    let Action::UpdateBinding { entries, evictions } = step else { return Some(Cow::Borrowed(step)) };
+    let now = || binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number)));
+    let is_left = |cluster: &str| !refused.contains(cluster) || now().any(|(name, _)| name == cluster);
+    let left: Vec<Entry<'_>> = entries.iter().filter(|entry| is_left(entry.cluster)).copied().collect();
+    if left.len() == entries.len() {
+        return Some(Cow::Borrowed(step));
+    }
+    let changed = !now().eq(left.iter().map(|entry| (entry.cluster, entry.replicas)));
+    changed.then(|| Cow::Owned(Action::UpdateBinding { entries: left, evictions: evictions.clone() }))
 }

@@ -72,6 +72,27 @@ async fn a_failed_cluster_is_evicted_by_the_purge_mode_of_the_policy() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failed_cluster_that_is_back_keeps_its_pods_until_others_run_as_many() {
+    let (stage, one) = uneven(30, json!({})).await;
+    for member in OTHERS {
+        stage.fleet.hold_pods(member, true).unwrap();
+    }
+    stage.budget.give_up("member1", true);
+    stage.fleet.fail("member1", true).unwrap();
+    stage.pass(360).await;
+    assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    stage.fleet.fail("member1", false).unwrap();
+    assert_eq!(least(&stage, &ALL, 120).await, 15, "{:?}", stage.messages().await);
+    for member in OTHERS {
+        stage.fleet.hold_pods(member, false).unwrap();
+    }
+    assert_eq!(least(&stage, &ALL, 120).await, 15, "{:?}", stage.messages().await);
+    assert_eq!(ready(&stage, &OTHERS).await, 15, "{:?}", stage.messages().await);
+    assert!(stage.entries().await.contains("member1"), "it takes part again: {}", stage.entries().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_ready_cluster_with_a_taint_that_is_not_tolerated_is_replaced_first_and_comes_back() {
     let (stage, one) = uneven(30, json!({})).await;
     let taint = json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}});
