@@ -198,6 +198,18 @@ fn a_clock_that_ran_ahead_by_days_does_not_silence_a_rule_until_then() {
 }
 
 #[test]
+fn a_next_run_that_no_clock_near_this_one_could_name_is_computed_again_without_any_record() {
+    let hourly = Given::new("0 * * * *");
+    let next = |stored: &str| {
+        let agenda = Agenda::at(at("2026-11-20T08:50:00Z"), &[hourly.rule("up")], &next_is("up", stored), IN_STEP);
+        agenda.next[0]
+    };
+    assert_eq!(next("2028-11-20T09:00:00Z"), Some(at("2026-11-20T09:00:00Z")));
+    // A clock that is ten minutes ahead had its run of nine o'clock.
+    assert_eq!(next("2026-11-20T10:00:00Z"), Some(at("2026-11-20T10:00:00Z")));
+}
+
+#[test]
 fn renamed_and_removed_rules_drop_their_history() {
     let daily = Given::new("30 8 * * *");
     let histories = [next_is("old", "2026-11-20T08:30:00Z"), next_is("gone", "2026-11-20T08:30:00Z")].concat();

@@ -60,6 +60,26 @@ async fn late_runs_of_two_objects_end_with_the_later_one_whatever_their_names() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refused_run_is_not_told_as_executed_when_a_later_one_of_its_object_sets_the_same() {
+    let stage = Stage::with_web("2026-11-20T07:59:00Z").await;
+    stage.federated_hpa(Some(13), 20).await;
+    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
+    let rules = json!([
+        {"name": "down", "schedule": "0 8 * * *", "targetMaxReplicas": 12},
+        {"name": "up", "schedule": "2 8 * * *", "targetMinReplicas": 13, "targetMaxReplicas": 18},
+    ]);
+    stage.cron_on("shop", hpa, rules).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.until("2026-11-20T08:05:00Z").await;
+    let history = stage.history_of("shop").await;
+    let why = superseded("up", "shop", "08:02:00");
+    assert!(history[0].contains(&format!("08:00:00 failed 08:02:00: {why}")), "{history:?}");
+    assert!(history[1].contains("08:02:00 executed 08:02:00"), "{history:?}");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_that_is_tried_again_does_not_undo_a_later_one_of_another_object() {
     let stage = Stage::at("2026-11-20T07:59:00Z").await;
     stage.cron_on("b", web(), json!([rule("up", "0 8 * * *", 10)])).await;

@@ -270,13 +270,19 @@ fn first_owed(now: Timestamp, rule: &Rule<'_>, history: Option<&History>, baseli
     let ledger = history.and_then(|history| history.next);
     let changed = history.map_or(baseline.since, |history| baseline.since.max(history.newest())).min(now);
     match ledger {
-        Some(next) if baseline.in_step && (next <= now || rule.schedule.fires_at(rule.zone, next)) => Some(next),
-        // Changed zone rules move future runs; past runs have their record.
+        Some(next) if baseline.in_step && (next <= now || is_next(rule, next, now)) => Some(next),
+        // Changed zone rules move future runs; past runs have their record. A clock that ran ahead named a later one.
         Some(_) if baseline.in_step => rule.schedule.next_after(rule.zone, now),
         // The object was not reconciled since its rules changed: the entry is the run owed before the change.
         Some(next) if next <= changed && rule.schedule.fires_at(rule.zone, next) => Some(next),
         _ => rule.schedule.next_after(rule.zone, changed),
     }
+}
+
+/// Whether a clock that differs from `now` as clocks do may have named this instant as the next run.
+fn is_next(rule: &Rule<'_>, next: Timestamp, now: Timestamp) -> bool {
+    let latest = || rule.schedule.next_after(rule.zone, now.checked_add(SKEW).ok()?);
+    rule.schedule.fires_at(rule.zone, next) && (!lies_ahead(next, now) || latest().is_none_or(|latest| next <= latest))
 }
 
 /// Whether `instant` is further in the future than clocks differ.

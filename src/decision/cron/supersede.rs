@@ -1,5 +1,4 @@
-//! Runs of several objects on one target: which values of a late run a later run of another object has not overwritten.
-//! Pure.
+//! Runs on one target: which values of a late run a later run, most often of another object, has not overwritten. Pure.
 //!
 //! The result of runs on one target is that of their instants in order: a value that a later run sets is no longer set
 //! by an earlier run, regardless of how late that is.
@@ -8,7 +7,7 @@ use jiff::Timestamp;
 
 use super::ledger::{Action, Rule};
 
-/// A run of another object on the same target, due or executed.
+/// A run of another object on the same target, due or executed, or a due one of the same object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Later {
     /// When it was due.

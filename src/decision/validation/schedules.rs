@@ -105,6 +105,12 @@ pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Pa
     }
 }
 
+/// Whether a rule with this schedule may have this `maxDelaySeconds` ([`validate_delay`]).
+#[must_use]
+pub fn may_delay(schedule: &Schedule, seconds: i64) -> bool {
+    seconds >= limits::LATENESS && seconds < schedule.shortest_interval().as_secs()
+}
+
 /// Most pairs of rules that are compared; an object with more is compared in part.
 const PAIRS: usize = 10_000;
 /// Most pairs whose schedules are compared: fifty rules, each with each.

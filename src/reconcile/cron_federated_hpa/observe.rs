@@ -58,6 +58,13 @@ impl Observed {
         self.agenda.due.iter().filter(is_owed).collect()
     }
 
+    /// The owed runs of this object, which supersede its earlier ones.
+    pub fn own(&self, key: &Key, owed: &[&Due], rules: &[Rule<'_>]) -> Vec<Later> {
+        let Some(first) = owed.first().filter(|_| owed.len() > 1) else { return Vec::new() };
+        let later = owed.iter().filter(|due| due.scheduled > first.scheduled);
+        later.filter_map(|due| run(due, rules, key.to_string())).collect()
+    }
+
     /// When to reconcile again, if no event happens: at the next run, or when an owed run becomes too late.
     pub fn wake(&self, owed: &[&Due]) -> Option<Timestamp> {
         let too_late = |deadline: Timestamp| deadline.checked_add(SignedDuration::from_nanos(1)).ok();
@@ -73,13 +80,7 @@ pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)]) -> Vec<Later> {
         let observed = observe(now, entry);
         let rules = observed.rules(entry);
         let object = || key.to_string();
-        let due = observed.agenda.due.iter().filter_map(|due| Some((due.scheduled, rules.get(due.rule)?)));
-        later.extend(due.map(|(scheduled, rule)| Later {
-            scheduled,
-            action: rule.action,
-            rule: rule.name.to_owned(),
-            object: object(),
-        }));
+        later.extend(observed.agenda.due.iter().filter_map(|due| run(due, &rules, object())));
         for history in &entry.remembered.histories {
             // Runs executed before the object was last written may have had another target.
             let counts = |execution: &&Execution| execution.executed >= entry.written;
@@ -92,6 +93,12 @@ pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)]) -> Vec<Later> {
         }
     }
     later
+}
+
+/// A due run of `object`.
+fn run(due: &Due, rules: &[Rule<'_>], object: String) -> Option<Later> {
+    let rule = rules.get(due.rule)?;
+    Some(Later { scheduled: due.scheduled, action: rule.action, rule: rule.name.to_owned(), object })
 }
 
 /// Observes `entry` at `now`.

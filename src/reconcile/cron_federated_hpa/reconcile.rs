@@ -151,7 +151,9 @@ impl CronWorker {
         let rules = observed.rules(&entry);
         let owed = observed.owed(&rules, &retry_state.attempts);
         let others = if owed.is_empty() { Vec::new() } else { self.cache.others(key, &entry) };
-        let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others), now);
+        let mut later = observe::others(now, &others);
+        later.extend(observed.own(key, &owed, &rules));
+        let (runs, superseded) = sorted(&owed, &rules, &later, now);
         retry_state.learn(superseded);
         let executed = self.executor.execute(leader, key, &entry, &runs).await?;
         retry_state.records = executed.is_all_done();
@@ -281,16 +283,16 @@ impl CronWorker {
     }
 }
 
-/// Splits `owed` into runs to execute, and those superseded by later runs of `others`.
+/// Splits `owed` into runs to execute, and those superseded by later runs.
 fn sorted<'a>(
     owed: &[&'a Due],
     rules: &'a [Rule<'a>],
-    others: &[Later],
+    later: &[Later],
     now: Timestamp,
 ) -> (Vec<Run<'a>>, Vec<Attempt>) {
     let (mut runs, mut superseded) = (Vec::new(), Vec::new());
     for (due, rule) in owed.iter().filter_map(|due| Some((*due, rules.get(due.rule)?))) {
-        match remainder(rule, due.scheduled, others) {
+        match remainder(rule, due.scheduled, later) {
             Ok(action) => runs.push(Run { due, rule, action }),
             Err(later) => superseded.push(Attempt {
                 rule: shared::text(rule.name),

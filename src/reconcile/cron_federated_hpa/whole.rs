@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::api::CronFederatedHPA;
 use crate::convert::own;
+use crate::decision::cron::Schedule;
 use crate::decision::mirror::{self, MirrorState};
+use crate::decision::validation::schedules::may_delay;
 
 /// State of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,10 +34,13 @@ impl Wholeness {
             MirrorState::Lost(lost) => {
                 let rules = cron.spec.rules.iter().enumerate();
                 let known = rules.filter_map(|(at, rule)| {
-                    Some((at, rule.name.as_str().into(), mirror::late_by(&lost, &rule.name)?))
+                    let seconds = mirror::late_by(&lost, &rule.name)?;
+                    // One that the schedule by now allows no more would be refused with each try.
+                    let fits = Schedule::parse(&rule.schedule).is_ok_and(|schedule| may_delay(&schedule, seconds));
+                    fits.then(|| (at, rule.name.as_str().into(), seconds))
                 });
                 let known: Box<[_]> = known.collect();
-                // Rules of these names are gone, too.
+                // Rules of these names are gone, too, or have other schedules.
                 if known.is_empty() { Self::Uncopied("{}".into()) } else { Self::Lost(known) }
             }
         }
@@ -89,6 +94,12 @@ mod tests {
         assert_eq!(lost.lost(), "up");
         assert_eq!(lost.operations(), [json!({"op": "add", "path": "/spec/rules/1/maxDelaySeconds", "value": 60})]);
         assert_eq!(Wholeness::of(&cron(&without, &json!({}))), Wholeness::Whole);
+        let often = json!([{"name": "up", "schedule": "* * * * *"}]);
+        assert_eq!(
+            Wholeness::of(&cron(&often, &copy)),
+            Wholeness::Uncopied("{}".into()),
+            "a minute reaches the next run"
+        );
         let other = json!([{"name": "other", "schedule": "0 2 * * *"}]);
         assert_eq!(Wholeness::of(&cron(&other, &copy)), Wholeness::Uncopied("{}".into()));
     }
