@@ -35,6 +35,8 @@ impl Default for Patience {
 pub struct Past<'a> {
     /// Clusters with an HPA or an entry in the binding.
     pub held: BTreeSet<&'a str>,
+    /// Those of them that have an HPA which is being deleted, and nothing else.
+    pub dying: BTreeSet<&'a str>,
     /// Clusters that owe replicas ([`Memory::owes`](crate::decision::plan::Memory::owes)), whether or not they hold an HPA.
     pub known: BTreeSet<&'a str>,
     /// When Karmada's own failover evicted the workload from them.

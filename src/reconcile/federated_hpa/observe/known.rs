@@ -50,8 +50,11 @@ impl<'a> KnownClusters<'a> {
     /// The known past of the clusters, for the rules.
     pub(super) fn past(&self, view: &'a View, placement_spec: &'a PlacementSpec<'_>, now: Timestamp) -> Past<'a> {
         let members = view.member_hpas.iter().map(|member_hpa| member_hpa.cluster());
+        let dying = view.member_hpas.iter().filter(|member_hpa| member_hpa.hpa.written.is_none());
+        let dying = dying.map(|member_hpa| member_hpa.cluster());
         Past {
             held: self.entries.keys().copied().chain(members).collect(),
+            dying: dying.filter(|cluster| !self.entries.contains_key(cluster)).collect(),
             known: self.kept.iter().filter(|(_, (_, memory))| memory.owes()).map(|(name, _)| *name).collect(),
             evicted: self.evicted.clone(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),

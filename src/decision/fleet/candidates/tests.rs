@@ -1,0 +1,147 @@
+use super::*;
+use crate::decision::fleet::Readiness;
+use jiff::SignedDuration;
+
+use crate::decision::fleet::placement::ReplicaScheduling;
+use crate::decision::fleet::spread::Spread;
+
+const NOW: Timestamp = Timestamp::constant(1_000, 0);
+
+fn named(names: &[&'static str]) -> ClusterAffinity<'static> {
+    ClusterAffinity { cluster_names: names.iter().map(|name| (*name).into()).collect(), ..<_>::default() }
+}
+
+fn members(ready: &[(&'static str, bool)]) -> Vec<Member<'static>> {
+    let readiness = |ready: bool| if ready { Readiness::Ready } else { Readiness::NotReady(NOW) };
+    let member = |(name, ready): &(&'static str, bool)| Member {
+        name: (*name).into(),
+        readiness: readiness(*ready),
+        ..Member::default()
+    };
+    ready.iter().map(member).collect()
+}
+
+fn intent<'a>(placement: &'a Placement<'a>) -> Intent<'a> {
+    Intent { assignment: None, affinity: None, placement, observed_group: "" }
+}
+
+fn states<'a>(found: &Candidates<'a>) -> Vec<(&'a str, bool, ClusterState)> {
+    found.clusters.iter().map(|one| (one.name, one.chosen, one.state)).collect()
+}
+
+#[test]
+fn those_that_are_chosen_or_held_are_surveyed() {
+    let placement = Placement { affinity: Some(named(&["a", "b"])), ..Placement::default() };
+    let members = members(&[("d", true), ("c", true), ("b", false), ("a", true)]);
+    let past = Past { held: BTreeSet::from(["c", "gone"]), ..Past::default() };
+    let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
+    let expected = [
+        ("a", true, ClusterState::Serving),
+        ("b", true, ClusterState::Away),
+        ("c", false, ClusterState::Leaving { evicted: false }),
+        ("gone", false, ClusterState::Away),
+    ];
+    assert_eq!(states(&found), expected);
+}
+
+#[test]
+fn a_limit_on_clusters_keeps_what_runs_and_replaces_what_failed() {
+    let placement = Placement { spread: vec![Spread { most: Some(2), ..Spread::default() }], ..Placement::default() };
+    let chosen = |ready: &[(&'static str, bool)], held: &[&'static str]| -> Vec<String> {
+        let members = members(ready);
+        let past = Past { held: held.iter().copied().collect(), ..Past::default() };
+        let none = Patience { not_ready: SignedDuration::ZERO, ..Patience::default() };
+        let found = candidates(&intent(&placement), &members, &past, &none, NOW);
+        found.clusters.iter().filter(|one| one.chosen).map(|one| one.name.to_owned()).collect()
+    };
+    assert_eq!(chosen(&[("a", true), ("b", true), ("c", true)], &[]), ["a", "b"]);
+    assert_eq!(chosen(&[("a", true), ("b", true), ("c", true)], &["c"]), ["a", "c"]);
+    assert_eq!(chosen(&[("a", true), ("b", true), ("c", false)], &["b", "c"]), ["a", "b"]);
+    assert_eq!(chosen(&[("a", true)], &[]), ["a"]);
+}
+
+#[test]
+fn a_cluster_that_is_back_with_a_dying_hpa_displaces_none_that_runs() {
+    let placement = Placement { spread: vec![Spread { most: Some(1), ..Spread::default() }], ..Placement::default() };
+    let members = members(&[("a", true), ("b", true)]);
+    let past = Past { held: BTreeSet::from(["a", "b"]), dying: BTreeSet::from(["a"]), ..Past::default() };
+    let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
+    let leaving = ClusterState::Leaving { evicted: false };
+    assert_eq!(states(&found), [("a", false, leaving), ("b", true, ClusterState::Serving)]);
+}
+
+#[test]
+fn the_affinity_of_the_object_narrows_that_of_the_placement() {
+    let placement = Placement { affinity: Some(named(&["a", "b"])), ..Placement::default() };
+    let own = named(&["b", "c"]);
+    let members = members(&[("a", true), ("b", true), ("c", true)]);
+    let intent = Intent { affinity: Some(&own), ..intent(&placement) };
+    let found = candidates(&intent, &members, &Past::default(), &Patience::default(), NOW);
+    assert_eq!(states(&found), [("b", true, ClusterState::Serving)]);
+}
+
+#[test]
+fn overflow_affinities_are_lower_priorities_in_their_order() {
+    let scheduling = ReplicaScheduling { type_: "Divided".into(), preference: "Aggregated".into(), ..<_>::default() };
+    let overflow = vec![named(&["a", "cloud1"]), named(&["cloud2", "cloud1"])];
+    let own = Group { name: "own".into(), affinity: named(&["a", "b"]), overflow };
+    let placement = Placement { groups: vec![own], scheduling: Some(scheduling), ..Placement::default() };
+    let members = members(&[("a", true), ("b", true), ("cloud1", true), ("cloud2", true), ("else", true)]);
+    let found = candidates(&intent(&placement), &members, &Past::default(), &Patience::default(), NOW);
+    let priorities: Vec<_> = found.clusters.iter().map(|one| (one.name, one.settings.priority)).collect();
+    let expected = [("a", Some(0)), ("b", Some(0)), ("cloud1", Some(-1)), ("cloud2", Some(-2))];
+    assert_eq!((found.policy, priorities), (Policy::Prioritized, expected.to_vec()));
+    // The user's own words come first.
+    let assignment = Assignment { type_: "DynamicWeighted".into(), ..Assignment::default() };
+    let intent = Intent { assignment: Some(&assignment), ..intent(&placement) };
+    let found = candidates(&intent, &members, &Past::default(), &Patience::default(), NOW);
+    assert_eq!((found.policy, found.clusters.len()), (Policy::DynamicWeighted, 4), "none is dropped");
+    assert!(found.clusters.iter().all(|one| one.settings.priority.is_none()));
+}
+
+#[test]
+fn the_first_group_that_serves_is_used_and_one_before_the_observed_one_when_it_has_been_well() {
+    let group =
+        |name: &'static str, cluster| Group { name: name.into(), affinity: named(&[cluster]), overflow: Vec::new() };
+    let placement = Placement { groups: vec![group("own", "a"), group("cloud", "b")], ..Placement::default() };
+    let group_of = |ready: &[(&'static str, bool)], observed_group, since: i64| {
+        let intent = Intent { observed_group, ..intent(&placement) };
+        let mut members = members(ready);
+        for member in &mut members {
+            member.since = Timestamp::from_second(since).ok();
+        }
+        let found = candidates(&intent, &members, &Past::default(), &Patience::default(), NOW);
+        (found.group.to_owned(), found.next.map(Timestamp::as_second))
+    };
+    assert_eq!(group_of(&[("a", true), ("b", true)], "", 900), ("own".to_owned(), None));
+    assert_eq!(group_of(&[("a", false), ("b", true)], "", 900), ("cloud".to_owned(), None));
+    assert_eq!(group_of(&[("a", true), ("b", true)], "cloud", 900), ("cloud".to_owned(), Some(1_200)));
+    assert_eq!(group_of(&[("a", true), ("b", true)], "cloud", 700), ("own".to_owned(), None));
+    assert_eq!(group_of(&[("a", false), ("b", true)], "cloud", 0), ("cloud".to_owned(), None));
+    assert_eq!(group_of(&[("a", false), ("b", false)], "", 900), ("own".to_owned(), None));
+}
+
+#[test]
+fn while_most_of_the_fleet_is_not_ready_nobody_fails() {
+    let placement = Placement::default();
+    let mut members = members(&[("a", false), ("b", false), ("c", true)]);
+    members.iter_mut().take(2).for_each(|one| one.readiness = Readiness::NotReady(Timestamp::UNIX_EPOCH));
+    let past = Past { held: BTreeSet::from(["a", "c"]), ..Past::default() };
+    let judged = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
+    let expected =
+        [("a", true, ClusterState::Silent), ("b", true, ClusterState::Away), ("c", true, ClusterState::Serving)];
+    assert_eq!((states(&judged), judged.paused), (expected.to_vec(), Some((2, 3))));
+}
+
+#[test]
+fn failovers_are_let_through_one_after_the_other() {
+    let placement = Placement::default();
+    let mut members = members(&[("a", false), ("b", false), ("c", true), ("d", true)]);
+    members.iter_mut().take(2).for_each(|one| one.readiness = Readiness::NotReady(Timestamp::UNIX_EPOCH));
+    let may_fail = Some(BTreeSet::from(["b"]));
+    let past = Past { held: BTreeSet::from(["a", "b"]), may_fail, ..Past::default() };
+    let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
+    let state = |name| found.clusters.iter().find(|one| one.name == name).unwrap().state;
+    assert_eq!((state("a"), state("b")), (ClusterState::Silent, ClusterState::Away));
+    assert_eq!(found.waiting, ["a"]);
+}
