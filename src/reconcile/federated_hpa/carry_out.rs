@@ -24,8 +24,8 @@ pub(super) async fn carry_out(applier: &Applier, about: ApplyContext<'_>, plan: 
     let mut steps = Steps::default();
     for step in plan.now() {
         if let Some(action) = without(&step.action, &steps.refused, about.binding) {
-            let applied = applier.apply(about, &action).await;
-            steps.took(&step.action, applied)?;
+            let result = applier.apply(about, &action).await;
+            steps.took(&step.action, result)?;
         }
     }
     let Steps { mut wrote, bound, entries, failed, .. } = steps;
@@ -54,7 +54,7 @@ struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    fn took(&mut self, action: &Action<'a>, applied: Result<(), WriteError>) -> Result<(), WriteError> {
+    fn took(&mut self, action: &Action<'a>, result: Result<(), WriteError>) -> Result<(), WriteError> {
         match action {
             Action::ApplyHpa { cluster, .. } | Action::DeleteHpa { cluster } => {
                 self.bound.insert(*cluster);
@@ -62,7 +62,7 @@ impl<'a> Steps<'a> {
             Action::UpdateBinding { .. } => self.entries = true,
             Action::Scale { .. } => {}
         }
-        match applied {
+        match result {
             // The watch reports the replicas of a member.
             Ok(()) => self.wrote |= !matches!(action, Action::Scale { .. }),
             Err(WriteError::Failed(failure)) if is_of_one_cluster(action, &failure) => {
