@@ -11,6 +11,7 @@ use crate::api::resource_binding::{Placement, WorkloadStatus};
 use crate::controller::key::Key;
 use crate::controller::shared::Shared;
 use crate::controller::table::Item;
+use crate::convert;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::fleet::unsupported::unsupported;
 use crate::decision::related_objects::Target;
@@ -99,6 +100,17 @@ impl Binding {
             return Err("it has no placement: no PropagationPolicy made it");
         }
         self.placement.read.as_ref().map_err(String::as_str)
+    }
+
+    /// Whether its placement divides replicas, as far as that can be read: a workload is handed back also where nothing
+    /// may be decided by the binding.
+    #[must_use]
+    pub fn divides(&self) -> bool {
+        if let Ok(placement) = &self.placement.read {
+            return convert::fleet::placement(placement).policy().divides();
+        }
+        let stored: Value = serde_json::from_str(&self.placement.wire).unwrap_or_default();
+        stored.pointer("/replicaScheduling/replicaSchedulingType").and_then(Value::as_str) == Some("Divided")
     }
 
     /// Fields and values of its placement that have no effect.

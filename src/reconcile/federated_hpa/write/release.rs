@@ -17,7 +17,6 @@ use super::releases::{PATIENCE, ReleaseProgress};
 use super::takeover::{Takeover, labelled, target};
 use super::writer::{Meta, Scalable};
 use crate::api::ResourceBinding;
-use crate::api::resource_binding::Placement;
 use crate::controller::failure::{Asked, WriteError, reason};
 use crate::controller::key::Key;
 use crate::convert;
@@ -190,7 +189,7 @@ impl Release<'_> {
     ) -> Result<Option<Released>, WriteError> {
         let Self { takeover, applier, leader, view, .. } = self;
         let entries = self.entries(binding, (&place.path, target.name)).await;
-        let whole = binding.placement().map_or(0, |placement| whole(binding, placement, &entries));
+        let whole = whole(binding, &entries);
         // No replicas are requested, or known: the user's number stays, and Karmada divides it.
         if whole > 0 {
             let group = &binding.object.status.scheduler_observing_affinity_name;
@@ -309,11 +308,42 @@ pub fn is_counted(binding: &ResourceBinding) -> bool {
 
 /// Replicas of the template with which the scheduler keeps the entries: their sum where the placement divides. Where
 /// every cluster gets all of them: the greatest entry, so that no pod is removed.
-fn whole(binding: &Binding, placement: &Placement, entries: &[Entry<'_>]) -> Replicas {
+fn whole(binding: &Binding, entries: &[Entry<'_>]) -> Replicas {
     let replicas = entries.iter().map(|entry| entry.replicas);
-    if is_counted(&binding.object) && convert::fleet::placement(placement).policy().divides() {
+    if is_counted(&binding.object) && binding.divides() {
         replicas.fold(0, Replicas::saturating_add)
     } else {
         replicas.max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_binding_that_no_decision_may_be_based_on_is_handed_back_with_what_it_asks_for() {
+        let whole = |placement: Value, scheduler: Value| {
+            let binding = json!({"metadata": {"name": "web-deployment", "namespace": "prod"},
+                "spec": {"placement": placement, "schedulerName": scheduler, "replicas": 4,
+                    "clusters": [{"name": "a", "replicas": 8}, {"name": "b", "replicas": 6}]}});
+            let binding = Binding::of(&serde_json::from_value(binding).unwrap());
+            let entries: Vec<Entry<'_>> = binding
+                .entries()
+                .iter()
+                .map(|(cluster, number)| Entry { cluster, replicas: replicas(*number) })
+                .collect();
+            (binding.placement().is_ok(), whole(&binding, &entries))
+        };
+        let placement = |kind: &str| json!({"replicaScheduling": {"replicaSchedulingType": kind}});
+        assert_eq!(whole(placement("Divided"), json!("")), (true, 14));
+        assert_eq!(whole(placement("Duplicated"), json!("")), (true, 8));
+        // Karmada is newer: one member is of another type, or the placement itself.
+        assert_eq!(whole(placement("Divided"), json!(5)), (false, 14));
+        let newer = |kind: &str| json!({"spreadConstraints": 5, "replicaScheduling": {"replicaSchedulingType": kind}});
+        assert_eq!(whole(newer("Divided"), json!("")), (false, 14));
+        assert_eq!(whole(newer("Duplicated"), json!("")), (false, 8));
     }
 }
