@@ -130,6 +130,19 @@ fn a_pod_has_time_to_answer_what_it_began() {
 }
 
 #[test]
+fn an_uninstallation_is_tried_once_and_has_time_for_what_follows_the_workloads() {
+    for (case, rendered) in engine::rendered("the time of the hook of the uninstallation") {
+        for job in rendered.of("Job").filter(|job| job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete") {
+            let spec = &job["spec"];
+            let arguments = arguments(&spec["template"]["spec"]);
+            let patience: jiff::SignedDuration = argument(&arguments, "--timeout").unwrap().parse().unwrap();
+            assert_eq!(spec["backoffLimit"], 0, "{case}");
+            assert_eq!(spec["activeDeadlineSeconds"], patience.as_secs() + 90, "{case}");
+        }
+    }
+}
+
+#[test]
 fn no_pod_has_a_right_it_does_not_need() {
     for (case, rendered) in engine::rendered("rights of the chart's pods") {
         for account in rendered.of("ServiceAccount") {

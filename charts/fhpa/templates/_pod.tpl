@@ -108,7 +108,7 @@ root and, for a hook, hook.
 - {{ printf "--lease-namespace=%s" .Values.controller.leaseNamespace | quote }}
 {{- end -}}
 
-{{/* A Job that is a hook. Takes a dict: root, component, hook, deadline, arguments and, for one that needs the CA, ca. */}}
+{{/* A Job that is a hook. Takes a dict: root, component, hook, deadline, retries, arguments and, for one that needs the CA, ca. */}}
 {{- define "fhpa.hookJob" -}}
 apiVersion: batch/v1
 kind: Job
@@ -122,7 +122,7 @@ metadata:
     helm.sh/hook-weight: "0"
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 spec:
-  backoffLimit: {{ .root.Values.install.retries }}
+  backoffLimit: {{ .retries }}
   activeDeadlineSeconds: {{ .deadline }}
   template:
     metadata:
