@@ -11,6 +11,7 @@ use super::compare::changes;
 use super::manifests::{Manifest, Part};
 use super::schema_merge::merge;
 use super::{upstream_webhooks, webhooks};
+use crate::api::served;
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
@@ -33,6 +34,8 @@ pub enum Outcome {
     Taken(String),
     /// It belongs to Karmada, differs in these fields, and must not be changed.
     Left(Vec<String>),
+    /// It is a definition of Karmada's that must not be changed, and lacks these fields, without which nothing is decided.
+    Lacking(String),
     /// The API server is too old for it.
     Unserved,
 }
@@ -179,6 +182,12 @@ pub async fn apply(client: &Client, manifest: &Manifest, mode: Mode) -> Result<O
     let Some(wanted) = wanted(manifest, live.as_ref())? else { return Ok(Outcome::Absent) };
     let karmadas = matches!(manifest.part, Part::Definition | Part::SetAside(_));
     if let Some(live) = live.as_ref().filter(|_| karmadas && !mode.manage_karmada) {
+        if manifest.part == Part::Definition {
+            let lost = served::lost(&manifest.object, live);
+            if !lost.is_empty() {
+                return Ok(Outcome::Lacking(served::shown(&lost)));
+            }
+        }
         let differs = super::compare::differences(&wanted, live);
         return Ok(if differs.is_empty() { Outcome::Unchanged } else { Outcome::Left(differs) });
     }

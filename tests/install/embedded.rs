@@ -157,12 +157,17 @@ async fn the_webhook_is_not_registered_when_something_before_it_failed() {
 async fn what_karmada_has_too_is_left_when_so_told() {
     let stand = Stand::with_webhooks().await;
     let outcome = stand.desk.install(&["--manage-karmada=false"]).await;
-    let left =
-        "CustomResourceDefinition federatedhpas.autoscaling.karmada.io  left as Karmada has it, and wrong for fhpa";
-    assert!(outcome.code == 0 && outcome.stdout.contains(left), "{}", outcome.stdout);
+    let lacks = "CustomResourceDefinition federatedhpas.autoscaling.karmada.io  failed: left as Karmada has it \
+                 (--manage-karmada=false), it lacks ";
+    assert!(outcome.code == 1 && outcome.stdout.contains(lacks), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("run the same with --manage-karmada=true once"), "{}", outcome.stdout);
     let entries = stand.get(&format!("{MUTATING}/mutating-config")).await;
     assert!(!entries.to_string().contains("objectSelector\":{\"match"), "{entries}");
     assert!(stand.is_there(&format!("{MUTATING}/fhpa")).await);
+    // Somebody else has brought the fields.
+    assert_eq!(stand.desk.install(&[]).await.code, 0);
+    let outcome = stand.desk.install(&["--manage-karmada=false"]).await;
+    assert_eq!(outcome.code, 0, "{}", outcome.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -116,7 +116,7 @@ Examples:
 
 Exit codes:
   0  everything is as it should be
-  1  something could not be applied
+  1  something could not be applied, or a definition that must not be changed lacks fields of fhpa
   2  nothing was done: the arguments or the kubeconfig cannot be used, or --default-mode is missing";
 
 fn service_account(text: &str) -> Result<RbacSubject, String> {
