@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+use kube::api::ListParams;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -16,7 +17,7 @@ use super::terminal::Color;
 use crate::admission::registration::Location;
 use crate::convert;
 use crate::decision::validation::Settings;
-use crate::install::apply::list;
+use crate::install::apply::{each, each_metadata};
 use crate::install::effect::Effect;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
@@ -225,21 +226,23 @@ impl Removal {
         for (kind, plural) in [("FederatedHPA", "federatedhpas"), ("CronFederatedHPA", "cronfederatedhpas")] {
             let path = format!("/apis/autoscaling.karmada.io/v1alpha1/{plural}");
             // A read error is reported when the workload is handed back.
-            let stored = list(&self.client, &path, "autoscaling.karmada.io", plural).await.unwrap_or_default();
-            for object in &stored {
-                let fields = convert::own::restricting(object);
+            let mut lines = Vec::new();
+            let _ = each(&self.client, &path, "autoscaling.karmada.io", plural, |object| {
+                let fields = convert::own::restricting(&object);
                 if fields.is_empty() {
-                    continue;
+                    return;
                 }
                 count = count.saturating_add(1);
                 if count <= TOLD {
                     let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
                     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-                    self.print_line(&format!(
-                        "{kind} {namespace}/{name}  has fields that Karmada ignores: {}",
-                        fields.join(", ")
-                    ));
+                    let fields = fields.join(", ");
+                    lines.push(format!("{kind} {namespace}/{name}  has fields that Karmada ignores: {fields}"));
                 }
+            })
+            .await;
+            for line in &lines {
+                self.print_line(line);
             }
         }
         if count > TOLD {
@@ -260,13 +263,13 @@ impl Removal {
 
     async fn hand_back(&mut self, hold: Option<&LeaseHold>, deadline: Instant) -> bool {
         const PATH: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
-        let stored = match list(&self.client, PATH, "autoscaling.karmada.io", "federatedhpas").await {
-            Ok(stored) => stored.len(),
-            Err(failure) => {
-                self.print_line(&format!("FederatedHPAs  failed: {failure}"));
-                return false;
-            }
-        };
+        let mut stored = 0_usize;
+        let place = ("autoscaling.karmada.io", "federatedhpas");
+        let count = |_| stored = stored.saturating_add(1);
+        if let Err(failure) = each_metadata(&self.client, PATH, ListParams::default(), place, count).await {
+            self.print_line(&format!("FederatedHPAs  failed: {failure}"));
+            return false;
+        }
         let suspended = match marks::marked(&self.client).await {
             Ok(suspended) => suspended.len(),
             Err(failure) => {

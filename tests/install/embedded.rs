@@ -137,6 +137,29 @@ async fn a_removal_that_ends_the_scaling_in_members_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_reads_objects_page_by_page() {
+    let stand = Stand::new().await;
+    let counts = || {
+        let faults = stand.bed.server().faults();
+        ["federatedhpas", "cronfederatedhpas", "resourcebindings", "works"].map(|kind| faults.count("list", kind))
+    };
+    let removed = stand.desk.fhpa("uninstall", &["--dry-run"]).await;
+    assert_eq!(removed.code, 0, "{}", removed.stdout);
+    let small = counts();
+    for number in 0..1001 {
+        let binding = json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": format!("b{number}"), "namespace": "prod",
+                "annotations": {"fhpa.karmada.io/suspended-for": "web"}},
+            "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": format!("b{number}")}}});
+        stand.bed.server().create(&binding).await.unwrap();
+    }
+    let removed = stand.desk.fhpa("uninstall", &["--dry-run"]).await;
+    assert!(removed.stdout.contains("ResourceBindings  1001 suspended here"), "{}", removed.stdout);
+    let large = counts().into_iter().zip(small).map(|(both, small)| both - 2 * small);
+    assert_eq!(large.collect::<Vec<_>>(), [0, 0, 2 * small[2], 0], "three pages in place of one");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_webhook_is_not_registered_when_something_before_it_failed() {
     let stand = Stand::new().await;
     let said = "clusterroles.rbac.authorization.k8s.io is forbidden: User \"a\" cannot patch resource \"clusterroles\"";
