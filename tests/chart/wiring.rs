@@ -142,6 +142,21 @@ fn an_uninstallation_is_tried_once_and_has_time_for_what_follows_the_workloads()
     }
 }
 
+/// The Job of a hook.
+fn hook<'a>(rendered: &'a Rendered, name: &str) -> Option<&'a Value> {
+    rendered.of("Job").find(|job| job["metadata"]["labels"]["app.kubernetes.io/component"] == name)
+}
+
+#[test]
+fn an_uninstallation_takes_back_its_own_registration_only() {
+    for (case, rendered) in engine::rendered("whose registration the uninstallation takes back") {
+        let Some(uninstall) = hook(rendered, "uninstall") else { continue };
+        let url = |job: &Value, flag| argument(&arguments(&job["spec"]["template"]["spec"]), flag).map(str::to_owned);
+        let registered = hook(rendered, "install").and_then(|install| url(install, "--url"));
+        assert_eq!(url(uninstall, "--only-if-url"), registered, "{case}");
+    }
+}
+
 #[test]
 fn no_pod_has_a_right_it_does_not_need() {
     for (case, rendered) in engine::rendered("rights of the chart's pods") {

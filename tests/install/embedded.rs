@@ -119,6 +119,23 @@ async fn a_removal_leaves_definitions_and_objects_and_can_be_run_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_leaves_what_another_installation_registered() {
+    let stand = Stand::new().await;
+    assert_eq!(stand.desk.install(&[]).await.code, 0);
+    let before = stand.versions().await;
+    let other = stand.desk.fhpa("uninstall", &["--yes", "--only-if-url", "https://fhpa.karmada-system.svc:44/"]).await;
+    assert_eq!((other.code, stand.versions().await), (0, before), "{}", other.stdout);
+    let said = "The webhook is registered with https://fhpa.karmada-system.svc:443/";
+    assert!(other.stdout.starts_with(said), "{}", other.stdout);
+    for _ in 0..2 {
+        let own = ["--yes", "--only-if-url", "https://fhpa.karmada-system.svc:443/"];
+        let removed = stand.desk.fhpa("uninstall", &own).await;
+        assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
+        assert!(!stand.is_there(&format!("{MUTATING}/fhpa")).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_removal_that_ends_the_scaling_in_members_is_asked_for() {
     let stand = Stand::new().await;
     assert_eq!(stand.desk.install(&[]).await.code, 0);
