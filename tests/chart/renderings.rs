@@ -91,6 +91,15 @@ pub const CASES: &[Case] = &[
     plain("a digest", IMAGE),
     of("a-release-with-a-name-of-fifty-three-characters-here", "karmada-system", None, "a long name", "{}"),
     plain("a part of another chart", "{enabled: true}"),
+    plain(
+        "a user with few rights",
+        "{karmada: {context: pods}, install: {kubeconfigSecret: {name: administrator, key: config}, user: fhpa, \
+         scaleKinds: [argoproj.io/rollouts]}}",
+    ),
+    plain(
+        "another context of the same file",
+        "{karmada: {context: pods}, install: {context: administrator, user: fhpa}}",
+    ),
     plain("the limits of times", LIMITS),
     plain(NO_REPOSITORY, "{image: {tag: 1.2.3}}"),
     plain("refused: a number as text", "{replicas: two}"),
@@ -207,7 +216,6 @@ extraVolumes: [{name: corporate-ca, configMap: {name: corporate-ca}}]
 extraVolumeMounts: [{name: corporate-ca, mountPath: /etc/corporate-ca, readOnly: true}]
 install:
   timeout: 2m
-  kubeconfigSecret: {name: administrator, key: config}
   user: scaler
   scaleKinds: [argoproj.io/rollouts]
   retries: 3

@@ -148,6 +148,24 @@ fn hook<'a>(rendered: &'a Rendered, name: &str) -> Option<&'a Value> {
 }
 
 #[test]
+fn a_kubeconfig_of_the_hooks_is_used_in_a_context_of_its_own() {
+    let shows = "the contexts of the kubeconfigs";
+    for (case, pods, hooks) in [
+        ("full", Some("karmada"), Some("karmada")),
+        ("a user with few rights", Some("pods"), None),
+        ("another context of the same file", Some("pods"), Some("administrator")),
+    ] {
+        let Some(rendered) = engine::case(case, shows) else { return };
+        let context = |spec: &Value| argument(&arguments(spec), "--context").map(str::to_owned);
+        let deployment = context(&rendered.one("Deployment")["spec"]["template"]["spec"]);
+        assert_eq!(deployment.as_deref(), pods, "{case}");
+        for job in rendered.of("Job") {
+            assert_eq!(context(&job["spec"]["template"]["spec"]).as_deref(), hooks, "{case}");
+        }
+    }
+}
+
+#[test]
 fn an_uninstallation_takes_back_its_own_registration_only() {
     for (case, rendered) in engine::rendered("whose registration the uninstallation takes back") {
         let Some(uninstall) = hook(rendered, "uninstall") else { continue };

@@ -69,7 +69,14 @@ root and, for a hook, hook.
 
 {{- define "fhpa.kubeconfigArgs" -}}
 - {{ printf "--kubeconfig=/etc/fhpa/kubeconfig/%s" (get (include "fhpa.kubeconfigSource" . | fromYaml) "key") | quote }}
-{{- with .root.Values.karmada.context }}
+{{- $context := .root.Values.karmada.context -}}
+{{- if .hook -}}
+{{- with .root.Values.install -}}
+{{- /* A kubeconfig of the hooks' own need not know the context of the pods'. */}}
+{{- $context = default (ternary "" $context (not (empty .kubeconfigSecret.name))) .context -}}
+{{- end -}}
+{{- end -}}
+{{- with $context }}
 - {{ printf "--context=%s" . | quote }}
 {{- end }}
 {{- end -}}
