@@ -118,6 +118,10 @@ pub const CASES: &[Case] = &[
     plain("refused: a time above a day", "{controller: {replacementTimeout: 24h1s}}"),
     plain("refused: a deadline that is no less than the lease", "{controller: {renewDeadline: 15s}}"),
     plain("refused: a pause that is no less than the deadline", "{controller: {retryPeriod: 10s}}"),
+    plain(
+        "refused: a kubeconfig of the hooks without the user of the pods",
+        "{install: {kubeconfigSecret: {name: administrator}}}",
+    ),
     plain("refused: a kind without a group", "{install: {scaleKinds: [rollouts]}}"),
     plain("refused: a duration without a unit", "{serviceMonitor: {interval: \"30\"}}"),
     plain("refused: a policy in lower case", "{rules: {conflictPolicy: warn}}"),

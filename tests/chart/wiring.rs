@@ -148,6 +148,36 @@ fn hook<'a>(rendered: &'a Rendered, name: &str) -> Option<&'a Value> {
 }
 
 #[test]
+fn the_roles_of_the_pods_are_there_before_the_pods() {
+    for (case, rendered) in engine::rendered("the hook that makes the roles") {
+        let Some(install) = hook(rendered, "install") else { continue };
+        let install = arguments(&install["spec"]["template"]["spec"]);
+        let user = argument(&install, "--user");
+        let Some(roles) = hook(rendered, "roles") else {
+            assert_eq!(user, None, "{case}");
+            continue;
+        };
+        let annotations = &roles["metadata"]["annotations"];
+        assert_eq!(annotations["helm.sh/hook"], "pre-install,pre-upgrade,pre-rollback", "{case}");
+        assert_eq!(annotations["helm.sh/hook-weight"], "-5", "{case}");
+        let spec = &roles["spec"]["template"]["spec"];
+        let roles = arguments(spec);
+        assert!(roles[0] == "install" && roles.contains(&"--only-roles"), "{case}");
+        for flag in ["--user", "--scale-kind", "--kubeconfig", "--context", "--lease-namespace"] {
+            assert_eq!(argument(&roles, flag), argument(&install, flag), "{case}: {flag}");
+        }
+        // Of the objects of the release there is none yet.
+        let named = spec["volumes"].to_string();
+        let own: Vec<&str> = ["Secret", "ConfigMap"]
+            .iter()
+            .flat_map(|kind| rendered.of(kind))
+            .map(|own| text(&own["metadata"]["name"]))
+            .collect();
+        assert!(own.iter().all(|name| !named.contains(name)), "{case}: {named}");
+    }
+}
+
+#[test]
 fn a_kubeconfig_of_the_hooks_is_used_in_a_context_of_its_own() {
     let shows = "the contexts of the kubeconfigs";
     for (case, pods, hooks) in [
@@ -194,7 +224,9 @@ fn no_pod_has_a_right_it_does_not_need() {
             assert!(spec["containers"][0]["resources"]["limits"]["memory"].is_string(), "{case}, {name}");
             let made =
                 rendered.of("ServiceAccount").any(|account| account["metadata"]["name"] == spec["serviceAccountName"]);
-            assert!(made || spec["serviceAccountName"] == "shared", "{case}, {name}");
+            // The hook of the roles runs before the account is made.
+            let is_there = if name.ends_with("-roles") { spec["serviceAccountName"] == "default" } else { made };
+            assert!(is_there || spec["serviceAccountName"] == "shared", "{case}, {name}");
         }
     }
 }
@@ -205,8 +237,7 @@ fn a_token_of_the_host_cluster_is_for_the_secret_of_the_certificate_only() {
         let own =
             argument(&arguments(&rendered.one("Deployment")["spec"]["template"]["spec"]), "--cert-secret").is_some();
         for (name, spec) in pods(rendered) {
-            let needs =
-                own && (name.ends_with("-install") || !name.contains("-uninstall") && !name.contains("-doctor"));
+            let needs = own && !["-uninstall", "-doctor", "-roles"].iter().any(|hook| name.ends_with(hook));
             let token = spec["volumes"].to_string().contains("serviceAccountToken");
             assert_eq!(token, needs, "{case}, {name}");
             let mounts = spec["containers"][0]["volumeMounts"].as_array().unwrap();

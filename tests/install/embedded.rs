@@ -194,6 +194,25 @@ async fn the_webhook_is_not_registered_when_something_before_it_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_roles_come_alone_and_are_those_of_the_whole_installation() {
+    let stand = Stand::new().await;
+    // Nobody has said yet what objects without a mode become.
+    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": "web", "namespace": "prod"}, "spec": {"maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+    stand.bed.server().create(&hpa).await.unwrap();
+    let roles = ["--only-roles", "--user", "fhpa", "--scale-kind", "argoproj.io/rollouts", "--manage-karmada=false"];
+    let first = stand.desk.fhpa("install", &roles).await;
+    assert_eq!((first.code, &*first.stderr), (0, ""), "{}", first.stdout);
+    assert!(first.stdout.ends_with("\n4 created, 0 changed, 0 unchanged\n"), "{}", first.stdout);
+    let rules = stand.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/fhpa").await["rules"].clone();
+    let whole = ["--scale-kind", "argoproj.io/rollouts", "--default-mode", "Centralized"];
+    let whole = stand.desk.install(&whole).await;
+    assert!(whole.stdout.contains("ClusterRole fhpa  unchanged"), "{}", whole.stdout);
+    assert_eq!(stand.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/fhpa").await["rules"], rules);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_karmada_has_too_is_left_when_so_told() {
     let stand = Stand::with_webhooks().await;
     let outcome = stand.desk.install(&["--manage-karmada=false"]).await;
