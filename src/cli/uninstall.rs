@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use serde_json::Value;
+use kube::api::ListParams;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::install::name;
 use super::question;
 use super::terminal::Color;
-use crate::admission::registration::Location;
+use crate::admission::registration::{Location, NAME, base_url};
 use crate::convert;
 use crate::decision::validation::Settings;
-use crate::install::apply::list;
+use crate::install::apply::{each, each_metadata, place};
 use crate::install::effect::Effect;
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
@@ -43,6 +44,9 @@ pub struct Args {
     /// Do not ask for confirmation where member clusters have HPAs of fhpa.
     #[arg(long)]
     yes: bool,
+    /// Do nothing where the webhook is registered with another URL: another installation acts there.
+    #[arg(long, value_name = "URL", value_parser = base_url)]
+    only_if_url: Option<String>,
     #[command(flatten)]
     control_plane: ControlPlaneArgs,
     #[command(flatten)]
@@ -59,7 +63,7 @@ Example:
   fhpa uninstall --kubeconfig karmada.config
 
 Exit codes:
-  0  everything was removed
+  0  everything was removed, or is another installation's (--only-if-url)
   1  something is left; the output says what
   2  the arguments or the kubeconfig cannot be used";
 
@@ -73,14 +77,14 @@ const TOLD: usize = 100;
 impl Args {
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> ExitCode {
-        let Self { timeout: patience, crds, dry_run, yes, control_plane, lease } = self;
+        let Self { timeout: patience, crds, dry_run, yes, only_if_url, control_plane, lease } = self;
         let done = super::runtime().and_then(|runtime| {
             runtime.block_on(async {
                 let client = control_plane.connect().await?;
                 let LeaseArgs { lease_name, lease_namespace } = lease;
                 let place = LeaseLocation { namespace: lease_namespace, name: lease_name };
                 let (clock, out) = (Arc::new(clock::wall), Box::new(color.stdout()));
-                Ok(Removal { client, place, patience, crds, dry_run, yes, clock, out }.run().await)
+                Ok(Removal { client, place, patience, crds, dry_run, yes, only_if_url, clock, out }.run().await)
             })
         });
         match done {
@@ -108,6 +112,8 @@ pub struct Removal {
     pub dry_run: bool,
     /// Whether to continue without a question.
     pub yes: bool,
+    /// Where the webhook is registered, `https://HOST:PORT`, for this to do anything; `None`: anywhere.
+    pub only_if_url: Option<String>,
     /// The time of day.
     pub clock: WallClock,
     /// Receives the output.
@@ -122,6 +128,19 @@ impl Removal {
 
     /// Returns whether nothing remains.
     pub async fn run(mut self) -> bool {
+        match self.other_url().await {
+            Ok(None) => {}
+            Ok(Some(url)) => {
+                self.print_line(&format!(
+                    "The webhook is registered with {url}: another installation acts here, and everything is left to it."
+                ));
+                return true;
+            }
+            Err(failure) => {
+                self.print_line(&format!("It is not known whose installation this is: {failure}"));
+                return false;
+            }
+        }
         if !self.is_wanted().await {
             return false;
         }
@@ -143,6 +162,17 @@ impl Removal {
             self.print_line("\nNot everything was removed: see above, and run it again.");
         }
         whole
+    }
+
+    /// The URL of a registration by another installation than the wanted one.
+    async fn other_url(&self) -> Result<Option<String>, String> {
+        let Some(wanted) = &self.only_if_url else { return Ok(None) };
+        let own = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": NAME}});
+        let stored = place(&own).get(&self.client).await.map_err(|failure| failure.to_string())?;
+        let url = stored.as_ref().and_then(|stored| stored.pointer("/webhooks/0/clientConfig/url")?.as_str());
+        let is_own = |url: &&str| url.strip_prefix(wanted.as_str()).is_some_and(|path| path.starts_with('/'));
+        Ok(url.filter(|url| !is_own(url)).map(str::to_owned))
     }
 
     /// Says what ends in member clusters, and asks whether that is wanted.
@@ -225,21 +255,23 @@ impl Removal {
         for (kind, plural) in [("FederatedHPA", "federatedhpas"), ("CronFederatedHPA", "cronfederatedhpas")] {
             let path = format!("/apis/autoscaling.karmada.io/v1alpha1/{plural}");
             // A read error is reported when the workload is handed back.
-            let stored = list(&self.client, &path, "autoscaling.karmada.io", plural).await.unwrap_or_default();
-            for object in &stored {
-                let fields = convert::own::restricting(object);
+            let mut lines = Vec::new();
+            let _ = each(&self.client, &path, "autoscaling.karmada.io", plural, |object| {
+                let fields = convert::own::restricting(&object);
                 if fields.is_empty() {
-                    continue;
+                    return;
                 }
                 count = count.saturating_add(1);
                 if count <= TOLD {
                     let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
                     let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-                    self.print_line(&format!(
-                        "{kind} {namespace}/{name}  has fields that Karmada ignores: {}",
-                        fields.join(", ")
-                    ));
+                    let fields = fields.join(", ");
+                    lines.push(format!("{kind} {namespace}/{name}  has fields that Karmada ignores: {fields}"));
                 }
+            })
+            .await;
+            for line in &lines {
+                self.print_line(line);
             }
         }
         if count > TOLD {
@@ -260,13 +292,13 @@ impl Removal {
 
     async fn hand_back(&mut self, hold: Option<&LeaseHold>, deadline: Instant) -> bool {
         const PATH: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
-        let stored = match list(&self.client, PATH, "autoscaling.karmada.io", "federatedhpas").await {
-            Ok(stored) => stored.len(),
-            Err(failure) => {
-                self.print_line(&format!("FederatedHPAs  failed: {failure}"));
-                return false;
-            }
-        };
+        let mut stored = 0_usize;
+        let place = ("autoscaling.karmada.io", "federatedhpas");
+        let count = |_| stored = stored.saturating_add(1);
+        if let Err(failure) = each_metadata(&self.client, PATH, ListParams::default(), place, count).await {
+            self.print_line(&format!("FederatedHPAs  failed: {failure}"));
+            return false;
+        }
         let suspended = match marks::marked(&self.client).await {
             Ok(suspended) => suspended.len(),
             Err(failure) => {

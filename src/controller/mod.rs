@@ -10,6 +10,7 @@ pub mod items;
 pub mod key;
 pub mod managers;
 pub mod own;
+pub mod pages;
 pub mod query_cache;
 pub mod request;
 pub mod shared;

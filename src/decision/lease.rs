@@ -9,8 +9,8 @@ use std::time::Duration;
 /// Annotation of the Lease: the version and revision of the process that holds it.
 pub const VERSION: &str = "fhpa.karmada.io/version";
 
-/// Duration of a reserved Lease, the longest that one can have: it ends when the Lease is freed or deleted. Who reserves a
-/// Lease does not act.
+/// Duration of a reserved Lease, the longest that one can have: it ends when the Lease is freed or deleted. No controller
+/// reserves one.
 pub const RESERVED: Duration = Duration::from_secs(2_147_483_647);
 
 /// A moment on the process's steady clock: the time since an arbitrary start. Never goes back.

@@ -2,16 +2,17 @@
 //! the API server.
 
 use kube::Client;
-use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, GetParams, ListParams, ObjectMeta, Patch, PatchParams};
 use kube::core::Request;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::compare::changes;
 use super::manifests::{Manifest, Part};
 use super::schema_merge::merge;
 use super::{upstream_webhooks, webhooks};
+use crate::api::served;
 use crate::controller::failure::{Asked, Failure, reason};
+use crate::controller::pages::{metadata_pages, pages};
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
 
@@ -33,6 +34,8 @@ pub enum Outcome {
     Taken(String),
     /// It belongs to Karmada, differs in these fields, and must not be changed.
     Left(Vec<String>),
+    /// It is a definition of Karmada's that must not be changed, and lacks these fields, without which nothing is decided.
+    Lacking(String),
     /// The API server is too old for it.
     Unserved,
 }
@@ -121,24 +124,49 @@ impl Found<'_> {
     }
 }
 
-/// The parts of a list that are read.
-#[derive(Debug, Deserialize)]
-struct Items {
-    #[serde(default)]
-    items: Vec<Value>,
-}
-
 /// All objects at `path`; empty when their kind is not served.
 ///
 /// # Errors
 /// When the API server rejects the request or is unreachable.
 pub async fn list(client: &Client, path: &str, group: &str, resource: &str) -> Result<Vec<Value>, Failure> {
+    let mut all = Vec::new();
+    each(client, path, group, resource, |object| all.push(object)).await?;
+    Ok(all)
+}
+
+/// Passes every object at `path` to `take`, and holds no more than a page of them; none when their kind is not served.
+///
+/// # Errors
+/// As [`list`].
+pub async fn each(
+    client: &Client,
+    path: &str,
+    group: &str,
+    resource: &str,
+    take: impl FnMut(Value),
+) -> Result<(), Failure> {
     let asked = Asked { verb: "list", group, resource, object: &resource };
-    match send::<Items>(client, Request::new(path).list(&ListParams::default()), asked).await {
-        Ok(listed) => Ok(listed.items),
-        Err(failure) if failure.class == ErrorClass::Missing => Ok(Vec::new()),
-        Err(failure) => Err(failure),
-    }
+    none_unserved(pages(client, path, ListParams::default(), asked, take).await)
+}
+
+/// As [`each`], of the metadata of those that `parameters` select.
+///
+/// # Errors
+/// As [`list`].
+pub async fn each_metadata(
+    client: &Client,
+    path: &str,
+    parameters: ListParams,
+    (group, resource): (&str, &str),
+    take: impl FnMut(ObjectMeta),
+) -> Result<(), Failure> {
+    let asked = Asked { verb: "list", group, resource, object: &resource };
+    none_unserved(metadata_pages(client, path, parameters, asked, take).await)
+}
+
+/// Of a kind that is not served there are no objects.
+fn none_unserved(read: Result<(), Failure>) -> Result<(), Failure> {
+    read.or_else(|failure| if failure.class == ErrorClass::Missing { Ok(()) } else { Err(failure) })
 }
 
 /// The object to apply over `live`; `None`: no change is needed.
@@ -179,6 +207,12 @@ pub async fn apply(client: &Client, manifest: &Manifest, mode: Mode) -> Result<O
     let Some(wanted) = wanted(manifest, live.as_ref())? else { return Ok(Outcome::Absent) };
     let karmadas = matches!(manifest.part, Part::Definition | Part::SetAside(_));
     if let Some(live) = live.as_ref().filter(|_| karmadas && !mode.manage_karmada) {
+        if manifest.part == Part::Definition {
+            let lost = served::lost(&manifest.object, live);
+            if !lost.is_empty() {
+                return Ok(Outcome::Lacking(served::shown(&lost)));
+            }
+        }
         let differs = super::compare::differences(&wanted, live);
         return Ok(if differs.is_empty() { Outcome::Unchanged } else { Outcome::Left(differs) });
     }

@@ -3,14 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use kube::Client;
 use kube::api::ListParams;
-use kube::{Api, Client};
 
-use crate::api::{FederatedHPA, Work};
-use crate::controller::failure::{Asked, Failure};
+use super::apply::each_metadata;
+use crate::controller::failure::Failure;
 use crate::decision::freeze::FREEZE;
-use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
+use crate::reconcile::federated_hpa::names::FINALIZER;
 use crate::runtime::watch::{MANAGED_BY, OURS};
+
+const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
+const WORKS: &str = "/apis/work.karmada.io/v1alpha1/works";
 
 /// Workloads that are handed back, and their HPAs in members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,19 +29,20 @@ impl Effect {
     /// # Errors
     /// When the API server rejects a request or is unreachable.
     pub async fn read(client: &Client) -> Result<Self, Failure> {
-        let stored = Api::<FederatedHPA>::all(client.clone()).list(&ListParams::default()).await;
-        let stored = stored.map(|list| list.items).or_else(none_served);
-        let stored = stored.map_err(|error| unread(&error, "autoscaling.karmada.io", "federatedhpas"))?;
-        let ours = ListParams::default().labels(&format!("{MANAGED_BY}={OURS}"));
-        let works = Api::<Work>::all(client.clone()).list_metadata(&ours).await;
-        let works = works.map(|list| list.items).or_else(none_served);
-        let works = works.map_err(|error| unread(&error, "work.karmada.io", "works"))?;
-        let clusters: BTreeSet<_> = works.iter().map(|work| work.metadata.namespace.as_deref()).collect();
-        Ok(Self {
-            workloads: stored.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).count(),
-            hpas: works.len(),
-            clusters: clusters.len(),
+        let (mut workloads, mut hpas, mut clusters) = (0_usize, 0_usize, BTreeSet::new());
+        let place = ("autoscaling.karmada.io", "federatedhpas");
+        each_metadata(client, HPAS, ListParams::default(), place, |hpa| {
+            let held = hpa.finalizers.iter().flatten().any(|name| name == FINALIZER);
+            workloads = workloads.saturating_add(usize::from(held));
         })
+        .await?;
+        let ours = ListParams::default().labels(&format!("{MANAGED_BY}={OURS}"));
+        each_metadata(client, WORKS, ours, ("work.karmada.io", "works"), |work| {
+            hpas = hpas.saturating_add(1);
+            clusters.extend(work.namespace);
+        })
+        .await?;
+        Ok(Self { workloads, hpas, clusters: clusters.len() })
     }
 
     /// Whether nothing scales a workload less than before.
@@ -46,10 +50,6 @@ impl Effect {
     pub const fn is_none(self) -> bool {
         self.workloads == 0 && self.hpas == 0
     }
-}
-
-fn unread(error: &kube::Error, group: &str, resource: &str) -> Failure {
-    Failure::of(error, Asked { verb: "list", group, resource, object: &resource })
 }
 
 impl fmt::Display for Effect {
@@ -64,14 +64,6 @@ impl fmt::Display for Effect {
             of(clusters, "member cluster"),
             of(workloads, "workload"),
         )
-    }
-}
-
-/// Without the kind there are no objects of it.
-fn none_served<T>(error: kube::Error) -> Result<Vec<T>, kube::Error> {
-    match error {
-        kube::Error::Api(status) if status.code == 404 => Ok(Vec::new()),
-        error => Err(error),
     }
 }
 

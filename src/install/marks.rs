@@ -3,7 +3,7 @@
 use kube::Client;
 use serde_json::Value;
 
-use super::apply::list;
+use super::apply::each;
 use crate::controller::failure::Failure;
 use crate::decision::names::SUSPENDED_FOR;
 
@@ -25,10 +25,9 @@ pub struct Marked {
 /// # Errors
 /// When the API server rejects the request or is unreachable.
 pub async fn marked(client: &Client) -> Result<Vec<Marked>, Failure> {
-    let all =
-        list(client, "/apis/work.karmada.io/v1alpha2/resourcebindings", "work.karmada.io", "resourcebindings").await?;
+    const PATH: &str = "/apis/work.karmada.io/v1alpha2/resourcebindings";
     let text = |object: &Value, path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let marked = all.iter().filter_map(|binding| {
+    let mark = |binding: &Value| {
         let owner = binding.pointer("/metadata/annotations")?.get(SUSPENDED_FOR)?.as_str()?;
         Some(Marked {
             namespace: text(binding, "/metadata/namespace"),
@@ -36,8 +35,10 @@ pub async fn marked(client: &Client) -> Result<Vec<Marked>, Failure> {
             owner: owner.to_owned(),
             workload: ["apiVersion", "kind", "name"].map(|field| text(binding, &format!("/spec/resource/{field}"))),
         })
-    });
-    Ok(marked.collect())
+    };
+    let mut marked = Vec::new();
+    each(client, PATH, "work.karmada.io", "resourcebindings", |binding| marked.extend(mark(&binding))).await?;
+    Ok(marked)
 }
 
 /// The marked bindings on which none of these FederatedHPAs acts. A FederatedHPA acts when it holds a workload, or

@@ -4,29 +4,34 @@
 use kube::Client;
 use serde_json::Value;
 
-use super::apply::list;
+use super::apply::{each, list};
 use crate::api::FederatedHPA;
 use crate::controller::failure::Failure;
 use crate::decision::few::Few;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::wholeness::{Wholeness, wholeness};
 
+const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
+
 /// All stored FederatedHPAs.
 ///
 /// # Errors
 /// When the API server rejects the request or is unreachable.
 pub async fn federated_hpas(client: &Client) -> Result<Vec<Value>, Failure> {
-    list(client, "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas", "autoscaling.karmada.io", "federatedhpas").await
+    list(client, HPAS, "autoscaling.karmada.io", "federatedhpas").await
 }
 
 /// Those that have no mode and never had one, by namespace and name. One that is being deleted needs none.
 #[must_use]
 pub fn without_mode(objects: &[Value]) -> Vec<String> {
-    let hpas = objects.iter().filter_map(|object| serde_json::from_value::<FederatedHPA>(object.clone()).ok());
-    let undecided = hpas.map(|hpa| FederatedHpaEntry::of(&hpa));
-    let undecided =
-        undecided.filter(|entry| !entry.deleting() && matches!(wholeness(entry, None), Wholeness::Undecided));
-    undecided.map(|entry| entry.key().to_string()).collect()
+    objects.iter().filter_map(|object| undecided(object.clone())).collect()
+}
+
+/// Namespace and name, if it has no mode and never had one.
+fn undecided(object: Value) -> Option<String> {
+    let entry = FederatedHpaEntry::of(&serde_json::from_value::<FederatedHPA>(object).ok()?);
+    let undecided = !entry.deleting() && matches!(wholeness(&entry, None), Wholeness::Undecided);
+    undecided.then(|| entry.key().to_string())
 }
 
 /// The question that an installation asks first, where objects would otherwise be run in another mode than before.
@@ -34,7 +39,8 @@ pub fn without_mode(objects: &[Value]) -> Vec<String> {
 /// # Errors
 /// As [`federated_hpas`].
 pub async fn question(client: &Client) -> Result<Option<String>, Failure> {
-    let names = without_mode(&federated_hpas(client).await?);
+    let mut names = Vec::new();
+    each(client, HPAS, "autoscaling.karmada.io", "federatedhpas", |object| names.extend(undecided(object))).await?;
     let stored = match names.len() {
         0 => return Ok(None),
         1 => "1 FederatedHPA is stored without spec.mode".to_owned(),

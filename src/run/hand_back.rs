@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::ListParams;
+use kube::api::{ListParams, ObjectMeta};
 use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
-use crate::api::{FederatedHPA, ResourceBinding};
 use crate::controller::failure::{Asked, Failure};
 use crate::controller::key::Key;
+use crate::controller::pages::metadata_pages;
 use crate::decision::lease::Timings;
 use crate::decision::names::SUSPENDED_FOR;
 use crate::decision::validation::Settings;
-use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::cache::{Cache, View};
 use crate::reconcile::federated_hpa::centralized;
+use crate::reconcile::federated_hpa::names::FINALIZER;
 use crate::reconcile::federated_hpa::observe::failover;
 use crate::reconcile::{HandBackController, Options};
 use crate::runtime::clock;
@@ -35,6 +35,8 @@ use crate::runtime::zones::ZoneDatabase;
 
 /// Interval between checks of the remaining workloads.
 const LOOK: Duration = Duration::from_millis(200);
+const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
+const BINDINGS: &str = "/apis/work.karmada.io/v1alpha2/resourcebindings";
 /// Maximum number of objects that are reconciled at the same time.
 const CONCURRENCY: usize = 16;
 
@@ -164,17 +166,24 @@ impl LeaseHold {
 }
 
 /// The FederatedHPAs whose workloads should be handed back, and those for which a binding is still suspended.
-async fn held(client: &Client) -> Result<BTreeSet<Key>, kube::Error> {
-    let everything = ListParams::default();
-    let all = Api::<FederatedHPA>::all(client.clone()).list(&everything).await?;
-    let held = all.items.iter().map(FederatedHpaEntry::of).filter(FederatedHpaEntry::held).map(|entry| entry.key());
-    let bindings = Api::<ResourceBinding>::all(client.clone()).list(&everything).await?;
-    let marked = bindings.items.iter().filter_map(|binding| {
-        let metadata = &binding.metadata;
-        let name = metadata.annotations.as_ref()?.get(SUSPENDED_FOR)?;
-        Some(Key::new(metadata.namespace.as_deref().unwrap_or_default(), name))
-    });
-    Ok(held.chain(marked).collect())
+async fn held(client: &Client) -> Result<BTreeSet<Key>, Failure> {
+    let mut held = BTreeSet::new();
+    let key = |metadata: &ObjectMeta, name: &str| Key::new(metadata.namespace.as_deref().unwrap_or_default(), name);
+    let (group, resource) = ("autoscaling.karmada.io", "federatedhpas");
+    let asked = Asked { verb: "list", group, resource, object: &resource };
+    metadata_pages(client, HPAS, ListParams::default(), asked, |hpa| {
+        let holds = hpa.finalizers.iter().flatten().any(|name| name == FINALIZER);
+        held.extend(hpa.name.as_deref().filter(|_| holds).map(|name| key(&hpa, name)));
+    })
+    .await?;
+    let (group, resource) = ("work.karmada.io", "resourcebindings");
+    let asked = Asked { verb: "list", group, resource, object: &resource };
+    metadata_pages(client, BINDINGS, ListParams::default(), asked, |binding| {
+        let owner = binding.annotations.as_ref().and_then(|annotations| annotations.get(SUSPENDED_FOR));
+        held.extend(owner.map(|name| key(&binding, name)));
+    })
+    .await?;
+    Ok(held)
 }
 
 /// Waits until no FederatedHPA holds a workload any more, of those in `first` and later ones; `None` when not all

@@ -127,7 +127,8 @@ mod tests {
             }
         }
         reviews.denied("schedule");
-        metrics.certificate_expires(Timestamp::from_second(1_800_000_000).unwrap());
+        let [begin, end] = [1_700_000_000, 1_800_000_000].map(|second| Timestamp::from_second(second).unwrap());
+        metrics.certificate_is_valid(begin, end);
         let text = metrics.text();
         let ones = text.lines().filter(|line| line.starts_with("fhpa_reviews_total{") && line.ends_with(" 1"));
         assert_eq!(ones.count(), 6 * 5 * 6);

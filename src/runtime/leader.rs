@@ -21,7 +21,7 @@ pub use self::term::{Leader, LeaseLost};
 use super::{clock, identity};
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::decision::freeze::{FREEZE, FROZEN};
-use crate::decision::lease::{self, ObservedLease, Record, Step, Timings, VERSION};
+use crate::decision::lease::{self, ObservedLease, RESERVED, Record, Step, Timings, VERSION};
 
 /// How long an API server that has just started may forbid what its roles allow.
 const LOADING: Duration = Duration::from_secs(10);
@@ -229,6 +229,9 @@ impl Contest {
             metadata: ObjectMeta { name: Some(self.candidate.lease.clone()), ..ObjectMeta::default() },
             spec: None,
         });
+        // Whoever reserved the Lease for itself keeps it reserved, should it be killed.
+        let before = record(&lease);
+        let reserved = before.holder == self.candidate.identity && before.lease >= RESERVED;
         let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
         if spec.holder_identity.as_deref() != Some(self.candidate.identity.as_str()) {
             let is_new = spec.holder_identity.is_none();
@@ -239,7 +242,8 @@ impl Contest {
         }
         // Whole seconds, rounded up, and never 0, which API servers reject.
         let time = self.candidate.timings.lease;
-        spec.lease_duration_seconds = i32::try_from(time.as_secs() + u64::from(time.subsec_nanos() > 0)).ok();
+        let seconds = i32::try_from(time.as_secs() + u64::from(time.subsec_nanos() > 0)).ok();
+        spec.lease_duration_seconds = if reserved { spec.lease_duration_seconds } else { seconds };
         spec.renew_time = Some(now);
         let frozen = self.leader.as_ref().and_then(Leader::confirmed);
         annotate(&mut lease.metadata, FROZEN, frozen.map(|freeze| freeze.confirmation()));

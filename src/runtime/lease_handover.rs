@@ -1,5 +1,5 @@
-//! Takes the Lease from its holder, for work that must not overlap with another leader, and reserves it afterwards.
-//! Talks to the API server.
+//! Takes the Lease from its holder, for work that must not overlap with another leader, and reserves it from the first
+//! write on: a caller that is killed leaves it reserved. Talks to the API server.
 //!
 //! It is as safe as an election: a holder that loses the Lease stops acting before its time is over, and the caller
 //! waits for that time.
@@ -16,8 +16,6 @@ use crate::decision::lease::{RESERVED, Timings, VERSION};
 
 /// Holder of a reserved Lease, which no process may take: its installation was removed.
 pub const PARKED: &str = "fhpa-uninstall";
-/// How much longer than the last holder the caller holds the Lease.
-const MARGIN: Duration = Duration::from_secs(30);
 /// Number of attempts of a write with conflicts.
 const TRIES: usize = 20;
 
@@ -30,7 +28,8 @@ pub struct Acquired {
     pub wait: Duration,
 }
 
-/// Writes `identity` into the Lease. A candidate with that name then leads, but must first wait for `wait`.
+/// Writes `identity` into the Lease, and reserves it. A candidate with that name then leads, but must first wait for
+/// `wait`.
 ///
 /// A missing Lease is created: somebody may have deleted it, and its holder may still act. Without its namespace it
 /// stays missing.
@@ -43,17 +42,18 @@ pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acq
         if !exists {
             let wait = Timings::default().lease;
             acquired = Acquired { from: None, wait };
-            hold(lease, identity, wait.saturating_add(MARGIN));
+            hold(lease, identity, RESERVED);
             return true;
         }
         let before = record(lease);
+        // Another caller that may still act: it renews a Lease that is reserved as often as any leader.
+        let lasts = if before.lease < RESERVED { before.lease } else { Timings::default().lease };
         acquired = if before.holder.is_empty() || before.holder == PARKED || before.holder == identity {
             Acquired::default()
         } else {
-            Acquired { from: Some(before.holder), wait: before.lease }
+            Acquired { from: Some(before.holder), wait: lasts }
         };
-        let lasts = if before.lease < RESERVED { before.lease } else { Timings::default().lease };
-        hold(lease, identity, lasts.saturating_add(MARGIN));
+        hold(lease, identity, RESERVED);
         true
     })
     .await;
@@ -77,16 +77,20 @@ pub async fn park(api: &Api<Lease>, name: &str) -> Result<(), kube::Error> {
     change(api, name, hold).await
 }
 
-/// Frees a reserved Lease; returns whether it was reserved.
+/// Frees a reserved Lease; returns whether it was reserved. One that a caller of [`acquire`] reserved ends after the
+/// usual time: if that process still runs, it renews it before.
 ///
 /// # Errors
 /// As [`acquire`].
 pub async fn unpark(api: &Api<Lease>, name: &str) -> Result<bool, kube::Error> {
     let mut parked = false;
     change(api, name, |lease, _| {
-        parked = record(lease).holder == PARKED;
-        if parked {
+        let before = record(lease);
+        parked = before.holder == PARKED || before.lease >= RESERVED;
+        if before.holder == PARKED {
             hold(lease, "", Duration::from_secs(1));
+        } else if parked {
+            hold(lease, &before.holder, Timings::default().lease);
         }
         parked
     })

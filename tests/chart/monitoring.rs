@@ -34,7 +34,7 @@ pub fn filled() -> Metrics {
         }
     }
     reviews.denied("schedule");
-    metrics.certificate_expires(Timestamp::UNIX_EPOCH);
+    metrics.certificate_is_valid(Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
     for reason in [
         HandshakeFailure::Timeout,
         HandshakeFailure::Protocol,

@@ -90,6 +90,17 @@ pub const CASES: &[Case] = &[
     plain("series of another name", "{prometheusRule: {enabled: true, selector: 'cluster=\"host\",job=\"fhpa\"'}}"),
     plain("a digest", IMAGE),
     of("a-release-with-a-name-of-fifty-three-characters-here", "karmada-system", None, "a long name", "{}"),
+    plain("a part of another chart", "{enabled: true}"),
+    plain(
+        "a user with few rights",
+        "{karmada: {context: pods}, install: {kubeconfigSecret: {name: administrator, key: config}, user: fhpa, \
+         scaleKinds: [argoproj.io/rollouts]}}",
+    ),
+    plain(
+        "another context of the same file",
+        "{karmada: {context: pods}, install: {context: administrator, user: fhpa}}",
+    ),
+    plain("the limits of times", LIMITS),
     plain(NO_REPOSITORY, "{image: {tag: 1.2.3}}"),
     plain("refused: a number as text", "{replicas: two}"),
     plain("refused: none at all", "{replicas: 0}"),
@@ -100,10 +111,26 @@ pub const CASES: &[Case] = &[
     plain("refused: a Secret without a name", "{certificate: {mode: existingSecret}}"),
     plain("refused: a port that needs root", "{webhook: {port: 443}}"),
     plain("refused: plain HTTP", "{webhook: {url: \"http://fhpa.karmada-system.svc\"}}"),
+    plain("refused: a path in the address", "{webhook: {url: \"https://fhpa.karmada-system.svc/fhpa\"}}"),
+    plain("refused: a budget that lets no pod go", "{podDisruptionBudget: {maxUnavailable: 0}}"),
+    plain("refused: a budget of no part of the pods", "{podDisruptionBudget: {maxUnavailable: 0%}}"),
+    plain("refused: a time above an hour", "{centralized: {downscaleStabilization: 2h}}"),
+    plain("refused: a time above a day", "{controller: {replacementTimeout: 24h1s}}"),
+    plain("refused: a deadline that is no less than the lease", "{controller: {renewDeadline: 15s}}"),
+    plain("refused: a pause that is no less than the deadline", "{controller: {retryPeriod: 10s}}"),
+    plain(
+        "refused: a kubeconfig of the hooks without the user of the pods",
+        "{install: {kubeconfigSecret: {name: administrator}}}",
+    ),
     plain("refused: a kind without a group", "{install: {scaleKinds: [rollouts]}}"),
     plain("refused: a duration without a unit", "{serviceMonitor: {interval: \"30\"}}"),
     plain("refused: a policy in lower case", "{rules: {conflictPolicy: warn}}"),
 ];
+
+/// The longest times that the program takes.
+const LIMITS: &str = "{controller: {leaseDuration: 1h, renewDeadline: 59m, retryPeriod: 58m, rebalancePeriod: 60m, \
+     replacementTimeout: 24h, shutdownTimeout: 3600s}, centralized: {syncPeriod: 24h, downscaleStabilization: 1h, \
+     cpuInitializationPeriod: 1h, initialReadinessDelay: 1h}, webhook: {shutdownDelay: 1h}, uninstall: {timeout: 24h}}";
 
 /// Name of the case in which a value of [`FULL`] is left out.
 pub fn full_but(path: &str) -> String {
@@ -161,7 +188,7 @@ controller:
   leaseName: scaler
   leaseNamespace: autoscaling
   leaseDuration: 30s
-  renewDeadline: 20s
+  renewDeadline: 14s
   retryPeriod: 4s
   maxConcurrentReconciles: 128
   rebalancePeriod: 0
@@ -193,7 +220,6 @@ extraVolumes: [{name: corporate-ca, configMap: {name: corporate-ca}}]
 extraVolumeMounts: [{name: corporate-ca, mountPath: /etc/corporate-ca, readOnly: true}]
 install:
   timeout: 2m
-  kubeconfigSecret: {name: administrator, key: config}
   user: scaler
   scaleKinds: [argoproj.io/rollouts]
   retries: 3
@@ -307,6 +333,13 @@ fn wrong_values_are_refused_in_words_that_name_them() {
         if let Err(error) = outcome {
             if name == NO_REPOSITORY {
                 assert!(error.contains("image.repository is not set: name the image with its registry"), "{error}");
+                continue;
+            }
+            // By a template and not by the schema.
+            if let Some((_, words)) =
+                error.split_once("execution error at (").and_then(|(_, after)| after.split_once("): "))
+            {
+                said.push_str(&format!("{name}\n{}\n", words.trim()));
                 continue;
             }
             let lines: Vec<&str> = error.lines().map(str::trim_start).filter(|line| line.starts_with("- at")).collect();

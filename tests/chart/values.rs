@@ -15,7 +15,8 @@ pub type Table = BTreeMap<String, (Value, String)>;
 fn leaves(schema: &Value, defaults: &Value, path: &str, table: &mut Table) {
     for (name, node) in schema["properties"].as_object().unwrap() {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        if path == "global" {
+        // Those of a chart that this one is a part of.
+        if ["global", "enabled"].contains(&&*path) {
             continue;
         }
         let default = defaults.get(name).unwrap_or_else(|| panic!("{path} is not in values.yaml"));

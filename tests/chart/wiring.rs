@@ -130,6 +130,82 @@ fn a_pod_has_time_to_answer_what_it_began() {
 }
 
 #[test]
+fn an_uninstallation_is_tried_once_and_has_time_for_what_follows_the_workloads() {
+    for (case, rendered) in engine::rendered("the time of the hook of the uninstallation") {
+        for job in rendered.of("Job").filter(|job| job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete") {
+            let spec = &job["spec"];
+            let arguments = arguments(&spec["template"]["spec"]);
+            let patience: jiff::SignedDuration = argument(&arguments, "--timeout").unwrap().parse().unwrap();
+            assert_eq!(spec["backoffLimit"], 0, "{case}");
+            assert_eq!(spec["activeDeadlineSeconds"], patience.as_secs() + 90, "{case}");
+        }
+    }
+}
+
+/// The Job of a hook.
+fn hook<'a>(rendered: &'a Rendered, name: &str) -> Option<&'a Value> {
+    rendered.of("Job").find(|job| job["metadata"]["labels"]["app.kubernetes.io/component"] == name)
+}
+
+#[test]
+fn the_roles_of_the_pods_are_there_before_the_pods() {
+    for (case, rendered) in engine::rendered("the hook that makes the roles") {
+        let Some(install) = hook(rendered, "install") else { continue };
+        let install = arguments(&install["spec"]["template"]["spec"]);
+        let user = argument(&install, "--user");
+        let Some(roles) = hook(rendered, "roles") else {
+            assert_eq!(user, None, "{case}");
+            continue;
+        };
+        let annotations = &roles["metadata"]["annotations"];
+        assert_eq!(annotations["helm.sh/hook"], "pre-install,pre-upgrade,pre-rollback", "{case}");
+        assert_eq!(annotations["helm.sh/hook-weight"], "-5", "{case}");
+        let spec = &roles["spec"]["template"]["spec"];
+        let roles = arguments(spec);
+        assert!(roles[0] == "install" && roles.contains(&"--only-roles"), "{case}");
+        for flag in ["--user", "--scale-kind", "--kubeconfig", "--context", "--lease-namespace"] {
+            assert_eq!(argument(&roles, flag), argument(&install, flag), "{case}: {flag}");
+        }
+        // Of the objects of the release there is none yet.
+        let named = spec["volumes"].to_string();
+        let own: Vec<&str> = ["Secret", "ConfigMap"]
+            .iter()
+            .flat_map(|kind| rendered.of(kind))
+            .map(|own| text(&own["metadata"]["name"]))
+            .collect();
+        assert!(own.iter().all(|name| !named.contains(name)), "{case}: {named}");
+    }
+}
+
+#[test]
+fn a_kubeconfig_of_the_hooks_is_used_in_a_context_of_its_own() {
+    let shows = "the contexts of the kubeconfigs";
+    for (case, pods, hooks) in [
+        ("full", Some("karmada"), Some("karmada")),
+        ("a user with few rights", Some("pods"), None),
+        ("another context of the same file", Some("pods"), Some("administrator")),
+    ] {
+        let Some(rendered) = engine::case(case, shows) else { return };
+        let context = |spec: &Value| argument(&arguments(spec), "--context").map(str::to_owned);
+        let deployment = context(&rendered.one("Deployment")["spec"]["template"]["spec"]);
+        assert_eq!(deployment.as_deref(), pods, "{case}");
+        for job in rendered.of("Job") {
+            assert_eq!(context(&job["spec"]["template"]["spec"]).as_deref(), hooks, "{case}");
+        }
+    }
+}
+
+#[test]
+fn an_uninstallation_takes_back_its_own_registration_only() {
+    for (case, rendered) in engine::rendered("whose registration the uninstallation takes back") {
+        let Some(uninstall) = hook(rendered, "uninstall") else { continue };
+        let url = |job: &Value, flag| argument(&arguments(&job["spec"]["template"]["spec"]), flag).map(str::to_owned);
+        let registered = hook(rendered, "install").and_then(|install| url(install, "--url"));
+        assert_eq!(url(uninstall, "--only-if-url"), registered, "{case}");
+    }
+}
+
+#[test]
 fn no_pod_has_a_right_it_does_not_need() {
     for (case, rendered) in engine::rendered("rights of the chart's pods") {
         for account in rendered.of("ServiceAccount") {
@@ -148,7 +224,9 @@ fn no_pod_has_a_right_it_does_not_need() {
             assert!(spec["containers"][0]["resources"]["limits"]["memory"].is_string(), "{case}, {name}");
             let made =
                 rendered.of("ServiceAccount").any(|account| account["metadata"]["name"] == spec["serviceAccountName"]);
-            assert!(made || spec["serviceAccountName"] == "shared", "{case}, {name}");
+            // The hook of the roles runs before the account is made.
+            let is_there = if name.ends_with("-roles") { spec["serviceAccountName"] == "default" } else { made };
+            assert!(is_there || spec["serviceAccountName"] == "shared", "{case}, {name}");
         }
     }
 }
@@ -159,8 +237,7 @@ fn a_token_of_the_host_cluster_is_for_the_secret_of_the_certificate_only() {
         let own =
             argument(&arguments(&rendered.one("Deployment")["spec"]["template"]["spec"]), "--cert-secret").is_some();
         for (name, spec) in pods(rendered) {
-            let needs =
-                own && (name.ends_with("-install") || !name.contains("-uninstall") && !name.contains("-doctor"));
+            let needs = own && !["-uninstall", "-doctor", "-roles"].iter().any(|hook| name.ends_with(hook));
             let token = spec["volumes"].to_string().contains("serviceAccountToken");
             assert_eq!(token, needs, "{case}, {name}");
             let mounts = spec["containers"][0]["volumeMounts"].as_array().unwrap();

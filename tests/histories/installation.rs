@@ -87,6 +87,7 @@ impl Scene {
             crds: false,
             dry_run: false,
             yes: true,
+            only_if_url: None,
             clock: self.wall.clock(),
             out: Box::new(std::io::sink()),
         };

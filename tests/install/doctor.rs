@@ -156,6 +156,25 @@ async fn the_version_of_the_process_that_leads_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_an_uninstallation_reserved_is_a_warning_that_says_how_it_is_freed() {
+    let stand = Stand::new().await;
+    let path = "/apis/coordination.k8s.io/v1/namespaces/karmada-system/leases";
+    // The second one was killed.
+    for holder in ["fhpa-uninstall", "uninstall_fhpa-uninstall-x7k2p_1"] {
+        let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "fhpa", "namespace": "karmada-system"},
+            "spec": {"holderIdentity": holder, "renewTime": "2026-01-01T00:00:00.000000Z",
+                "leaseDurationSeconds": i32::MAX}});
+        assert_eq!(stand.bed.post(path, &lease).await.code, 201);
+        let (_, _, found) = stand.found().await;
+        let lease = of(&found, "lease");
+        assert_eq!((&lease["state"], &lease["seen"]), (&json!("warn"), &json!("it is kept from controllers")));
+        assert!(lease.to_string().contains("`fhpa install` frees it"), "{lease}");
+        assert_eq!(stand.bed.delete(&format!("{path}/fhpa"), &json!({})).await.code, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn upstream_controllers_and_a_member_that_is_not_ready_are_seen() {
     let stand = Stand::new().await;
     let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",

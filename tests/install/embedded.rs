@@ -119,6 +119,23 @@ async fn a_removal_leaves_definitions_and_objects_and_can_be_run_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_leaves_what_another_installation_registered() {
+    let stand = Stand::new().await;
+    assert_eq!(stand.desk.install(&[]).await.code, 0);
+    let before = stand.versions().await;
+    let other = stand.desk.fhpa("uninstall", &["--yes", "--only-if-url", "https://fhpa.karmada-system.svc:44/"]).await;
+    assert_eq!((other.code, stand.versions().await), (0, before), "{}", other.stdout);
+    let said = "The webhook is registered with https://fhpa.karmada-system.svc:443/";
+    assert!(other.stdout.starts_with(said), "{}", other.stdout);
+    for _ in 0..2 {
+        let own = ["--yes", "--only-if-url", "https://fhpa.karmada-system.svc:443/"];
+        let removed = stand.desk.fhpa("uninstall", &own).await;
+        assert_eq!((removed.code, &*removed.stderr), (0, ""), "{}", removed.stdout);
+        assert!(!stand.is_there(&format!("{MUTATING}/fhpa")).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_removal_that_ends_the_scaling_in_members_is_asked_for() {
     let stand = Stand::new().await;
     assert_eq!(stand.desk.install(&[]).await.code, 0);
@@ -134,6 +151,29 @@ async fn a_removal_that_ends_the_scaling_in_members_is_asked_for() {
     assert!(stand.is_there(&format!("{MUTATING}/fhpa")).await);
     let told = stand.desk.fhpa("uninstall", &["--dry-run"]).await;
     assert!(told.code == 0 && told.stdout.starts_with(said), "{}", told.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_reads_objects_page_by_page() {
+    let stand = Stand::new().await;
+    let counts = || {
+        let faults = stand.bed.server().faults();
+        ["federatedhpas", "cronfederatedhpas", "resourcebindings", "works"].map(|kind| faults.count("list", kind))
+    };
+    let removed = stand.desk.fhpa("uninstall", &["--dry-run"]).await;
+    assert_eq!(removed.code, 0, "{}", removed.stdout);
+    let small = counts();
+    for number in 0..1001 {
+        let binding = json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": format!("b{number}"), "namespace": "prod",
+                "annotations": {"fhpa.karmada.io/suspended-for": "web"}},
+            "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": format!("b{number}")}}});
+        stand.bed.server().create(&binding).await.unwrap();
+    }
+    let removed = stand.desk.fhpa("uninstall", &["--dry-run"]).await;
+    assert!(removed.stdout.contains("ResourceBindings  1001 suspended here"), "{}", removed.stdout);
+    let large = counts().into_iter().zip(small).map(|(both, small)| both - 2 * small);
+    assert_eq!(large.collect::<Vec<_>>(), [0, 0, 2 * small[2], 0], "three pages in place of one");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -154,15 +194,39 @@ async fn the_webhook_is_not_registered_when_something_before_it_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_roles_come_alone_and_are_those_of_the_whole_installation() {
+    let stand = Stand::new().await;
+    // Nobody has said yet what objects without a mode become.
+    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": "web", "namespace": "prod"}, "spec": {"maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+    stand.bed.server().create(&hpa).await.unwrap();
+    let roles = ["--only-roles", "--user", "fhpa", "--scale-kind", "argoproj.io/rollouts", "--manage-karmada=false"];
+    let first = stand.desk.fhpa("install", &roles).await;
+    assert_eq!((first.code, &*first.stderr), (0, ""), "{}", first.stdout);
+    assert!(first.stdout.ends_with("\n4 created, 0 changed, 0 unchanged\n"), "{}", first.stdout);
+    let rules = stand.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/fhpa").await["rules"].clone();
+    let whole = ["--scale-kind", "argoproj.io/rollouts", "--default-mode", "Centralized"];
+    let whole = stand.desk.install(&whole).await;
+    assert!(whole.stdout.contains("ClusterRole fhpa  unchanged"), "{}", whole.stdout);
+    assert_eq!(stand.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/fhpa").await["rules"], rules);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_karmada_has_too_is_left_when_so_told() {
     let stand = Stand::with_webhooks().await;
     let outcome = stand.desk.install(&["--manage-karmada=false"]).await;
-    let left =
-        "CustomResourceDefinition federatedhpas.autoscaling.karmada.io  left as Karmada has it, and wrong for fhpa";
-    assert!(outcome.code == 0 && outcome.stdout.contains(left), "{}", outcome.stdout);
+    let lacks = "CustomResourceDefinition federatedhpas.autoscaling.karmada.io  failed: left as Karmada has it \
+                 (--manage-karmada=false), it lacks ";
+    assert!(outcome.code == 1 && outcome.stdout.contains(lacks), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("run the same with --manage-karmada=true once"), "{}", outcome.stdout);
     let entries = stand.get(&format!("{MUTATING}/mutating-config")).await;
     assert!(!entries.to_string().contains("objectSelector\":{\"match"), "{entries}");
     assert!(stand.is_there(&format!("{MUTATING}/fhpa")).await);
+    // Somebody else has brought the fields.
+    assert_eq!(stand.desk.install(&[]).await.code, 0);
+    let outcome = stand.desk.install(&["--manage-karmada=false"]).await;
+    assert_eq!(outcome.code, 0, "{}", outcome.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,37 +1,37 @@
-{{/* What all pods have: the Deployment's and the hooks'. */}}
+{{/* What all pods have: the Deployment's and the hooks'. Takes a dict: root and, for a hook as below, early. */}}
 
 {{- define "fhpa.podSettings" -}}
-serviceAccountName: {{ include "fhpa.serviceAccountName" . }}
+serviceAccountName: {{ if and .early .root.Values.serviceAccount.create }}default{{ else }}{{ include "fhpa.serviceAccountName" .root }}{{ end }}
 automountServiceAccountToken: false
 enableServiceLinks: false
-{{- with .Values.imagePullSecrets }}
+{{- with .root.Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
   runAsNonRoot: true
-  {{- with .Values.runAsUser }}
+  {{- with .root.Values.runAsUser }}
   runAsUser: {{ . }}
   runAsGroup: {{ . }}
   fsGroup: {{ . }}
   {{- end }}
   seccompProfile:
     type: RuntimeDefault
-{{- with .Values.priorityClassName }}
+{{- with .root.Values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- with .Values.dnsPolicy }}
+{{- with .root.Values.dnsPolicy }}
 dnsPolicy: {{ . }}
 {{- end }}
-{{- with .Values.dnsConfig }}
+{{- with .root.Values.dnsConfig }}
 dnsConfig: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.hostAliases }}
+{{- with .root.Values.hostAliases }}
 hostAliases: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.nodeSelector }}
+{{- with .root.Values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.tolerations }}
+{{- with .root.Values.tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
@@ -69,7 +69,14 @@ root and, for a hook, hook.
 
 {{- define "fhpa.kubeconfigArgs" -}}
 - {{ printf "--kubeconfig=/etc/fhpa/kubeconfig/%s" (get (include "fhpa.kubeconfigSource" . | fromYaml) "key") | quote }}
-{{- with .root.Values.karmada.context }}
+{{- $context := .root.Values.karmada.context -}}
+{{- if .hook -}}
+{{- with .root.Values.install -}}
+{{- /* A kubeconfig of the hooks' own need not know the context of the pods'. */}}
+{{- $context = default (ternary "" $context (not (empty .kubeconfigSecret.name))) .context -}}
+{{- end -}}
+{{- end -}}
+{{- with $context }}
 - {{ printf "--context=%s" . | quote }}
 {{- end }}
 {{- end -}}
@@ -108,7 +115,10 @@ root and, for a hook, hook.
 - {{ printf "--lease-namespace=%s" .Values.controller.leaseNamespace | quote }}
 {{- end -}}
 
-{{/* A Job that is a hook. Takes a dict: root, component, hook, deadline, arguments and, for one that needs the CA, ca. */}}
+{{/*
+A Job that is a hook. Takes a dict: root, component, command, hook, weight, deadline, retries, arguments and, for one that
+needs the CA, ca; early for one that runs before the release has its objects.
+*/}}
 {{- define "fhpa.hookJob" -}}
 apiVersion: batch/v1
 kind: Job
@@ -119,10 +129,10 @@ metadata:
     app.kubernetes.io/component: {{ .component }}
   annotations:
     helm.sh/hook: {{ .hook }}
-    helm.sh/hook-weight: "0"
+    helm.sh/hook-weight: {{ .weight | default 0 | quote }}
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 spec:
-  backoffLimit: {{ .root.Values.install.retries }}
+  backoffLimit: {{ .retries }}
   activeDeadlineSeconds: {{ .deadline }}
   template:
     metadata:
@@ -139,12 +149,12 @@ spec:
       {{- end }}
     spec:
       restartPolicy: Never
-      {{- include "fhpa.podSettings" .root | nindent 6 }}
+      {{- include "fhpa.podSettings" (dict "root" .root "early" .early) | nindent 6 }}
       containers:
         - name: {{ .component }}
           {{- include "fhpa.container" .root | nindent 10 }}
           args:
-            - {{ .component }}
+            - {{ .command }}
             {{- include "fhpa.kubeconfigArgs" (dict "root" .root "hook" true) | nindent 12 }}
             {{- include "fhpa.leaseArgs" .root | nindent 12 }}
             {{- range .arguments }}

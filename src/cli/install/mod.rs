@@ -71,6 +71,10 @@ pub struct Args {
     /// processes the same.
     #[arg(long, value_enum, ignore_case = true, value_name = "MODE")]
     default_mode: Option<DefaultMode>,
+    /// Apply the roles and their bindings only, which an administrator does before the processes start. They have all
+    /// rights that a registered webhook needs.
+    #[arg(long, conflicts_with_all = ["output", "url"])]
+    only_roles: bool,
     /// Say what would change, and change nothing.
     #[arg(long, conflicts_with = "output")]
     dry_run: bool,
@@ -110,13 +114,15 @@ Examples:
   What would be done?
     fhpa install --kubeconfig karmada.config --dry-run \\
       --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
+  The roles, by an administrator, before the processes start as the user `fhpa`:
+    fhpa install --kubeconfig karmada.config --only-roles --user fhpa
   Plain manifests for a repository; the leader disables Karmada's own webhooks:
     fhpa install --output manifests --user fhpa \\
       --url https://fhpa.karmada-system.svc:443/ --ca-file ca.crt
 
 Exit codes:
   0  everything is as it should be
-  1  something could not be applied
+  1  something could not be applied, or a definition that must not be changed lacks fields of fhpa
   2  nothing was done: the arguments or the kubeconfig cannot be used, or --default-mode is missing";
 
 fn service_account(text: &str) -> Result<RbacSubject, String> {
@@ -164,6 +170,7 @@ impl Args {
             guard_definitions,
             scale_kind: scaled,
             default_mode,
+            only_roles,
             dry_run,
             output,
             member_rbac,
@@ -171,14 +178,7 @@ impl Args {
             lease,
         } = self;
         let runtime = super::runtime()?;
-        let (ca_bundle, shared) = match (ca_file, ca_secret) {
-            (Some(file), _) => (tls::authorities(&file).map_err(|error| error.to_string())?, None),
-            (None, Some(secret)) => {
-                let (bundle, store) = runtime.block_on(shared(secret, Access::by(cert_kubeconfig)))?;
-                (bundle, Some(store))
-            }
-            (None, None) => (Vec::new(), None),
-        };
+        let (ca_bundle, shared) = runtime.block_on(authority(ca_file, ca_secret, cert_kubeconfig))?;
         let location = url.map(|base_url| Location { base_url, ca_bundle });
         let LeaseArgs { lease_name, lease_namespace } = lease;
         let subject = subject.given();
@@ -198,15 +198,18 @@ impl Args {
         }
         runtime.block_on(async {
             let client = control_plane.connect().await?;
-            if default_mode.is_none() {
-                decided(&client).await?;
-            }
             if settings.subject.is_none() {
                 settings.subject = own_name(&client).await;
             }
-            let (found, unknown) = scaled_types(&client, &settings).await;
-            settings.types = found;
-            let code = install(&client, &settings, unknown, &lease_name, dry_run, color).await?;
+            if only_roles {
+                let order = Order { manifests: roles(&settings), unknown: Vec::new(), lease: None, dry_run };
+                return Ok(install(&client, &settings, order, color).await);
+            }
+            if default_mode.is_none() {
+                decided(&client).await?;
+            }
+            let order = whole(&client, &mut settings, &lease_name, dry_run).await?;
+            let code = install(&client, &settings, order, color).await;
             let registered = settings.location.zip(shared).filter(|_| !dry_run && code == ExitCode::SUCCESS);
             if let Some((location, store)) = registered {
                 store.record(&location.ca_bundle).await.map_err(|error| error.to_string())?;
@@ -214,6 +217,20 @@ impl Args {
             Ok(code)
         })
     }
+}
+
+/// The CAs to register, and the Secret that they are from.
+async fn authority(
+    file: Option<PathBuf>,
+    secret: Option<SecretName>,
+    kubeconfig: Option<PathBuf>,
+) -> Result<(Vec<u8>, Option<Store>), String> {
+    if let Some(file) = file {
+        return Ok((tls::authorities(&file).map_err(|error| error.to_string())?, None));
+    }
+    let Some(secret) = secret else { return Ok((Vec::new(), None)) };
+    let (bundle, store) = shared(secret, Access::by(kubeconfig)).await?;
+    Ok((bundle, Some(store)))
 }
 
 /// How long to wait for the Secret with the CA.
@@ -263,19 +280,41 @@ async fn scaled_types(client: &Client, settings: &Settings) -> (Vec<ScaledType>,
     (types, unknown)
 }
 
-/// Applies all objects, and prints the result of each.
-async fn install(
+/// Everything, once it is known what the API server serves.
+async fn whole<'a>(
     client: &Client,
-    settings: &Settings,
-    unknown: Vec<String>,
-    lease: &str,
+    settings: &mut Settings,
+    lease: &'a str,
     dry_run: bool,
-    color: Color,
-) -> Result<ExitCode, String> {
+) -> Result<Order<'a>, String> {
+    let (found, unknown) = scaled_types(client, settings).await;
+    settings.types = found;
+    let manifests = manifests::all(settings).map_err(|error| error.to_string())?;
+    Ok(Order { manifests, unknown, lease: Some(lease), dry_run })
+}
+
+/// The roles alone. The webhook is registered later, and with it come rights of its own.
+fn roles(settings: &Settings) -> Vec<Manifest> {
+    manifests::roles(&Settings { manage_karmada: true, ..settings.clone() })
+}
+
+/// What is applied.
+struct Order<'a> {
+    manifests: Vec<Manifest>,
+    /// The errors of kinds to scale that are unknown.
+    unknown: Vec<String>,
+    /// The Lease to free; `None`: only the roles are applied.
+    lease: Option<&'a str>,
+    dry_run: bool,
+}
+
+/// Applies all objects, and prints the result of each.
+async fn install(client: &Client, settings: &Settings, order: Order<'_>, color: Color) -> ExitCode {
+    let Order { manifests, unknown, lease, dry_run } = order;
     let mut out = color.stdout();
     let mode = Mode { dry_run, manage_karmada: settings.manage_karmada };
     let mut tally = Tally::default();
-    for manifest in manifests::all(settings).map_err(|error| error.to_string())? {
+    for manifest in manifests {
         // A webhook that rejects every review would be worse than none.
         if matches!(manifest.part, Part::Webhook | Part::Policy) && tally.broken {
             tally.failed += 1;
@@ -298,18 +337,21 @@ async fn install(
         tally.failed += 1;
         let _ = writeln!(out, "--scale-kind  failed: {problem}");
     }
-    if !dry_run {
+    if let Some(lease) = lease.filter(|_| !dry_run) {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.lease_namespace);
         if let Ok(true) = lease_handover::unpark(&leases, lease).await {
             let _ = writeln!(out, "Lease {lease}  freed: an uninstallation had reserved it");
         }
     }
     let _ = writeln!(out, "\n{}", tally.summary(dry_run));
-    for note in notes(settings) {
+    for note in notes(settings).into_iter().filter(|note| lease.is_some() || *note == NO_SUBJECT) {
         let _ = writeln!(out, "{note}");
     }
-    Ok(if tally.failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    if tally.failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
 }
+
+const NO_SUBJECT: &str =
+    "The roles have no subject: the user of the kubeconfig is an administrator, or unknown; --user names another.";
 
 fn notes(settings: &Settings) -> Vec<&'static str> {
     let mut notes = Vec::new();
@@ -323,9 +365,7 @@ fn notes(settings: &Settings) -> Vec<&'static str> {
         );
     }
     if settings.subject.is_none() {
-        notes.push(
-            "The roles have no subject: the user of the kubeconfig is an administrator, or unknown; --user names another.",
-        );
+        notes.push(NO_SUBJECT);
     }
     notes
 }

@@ -34,6 +34,13 @@ impl Tally {
                 return "not served: the webhook preserves the fields, if it is registered".to_owned();
             }
             Outcome::Taken(why) => (&mut self.left, format!("left to another customization: {why}")),
+            Outcome::Lacking(fields) => (
+                &mut self.failed,
+                format!(
+                    "failed: left as Karmada has it (--manage-karmada=false), it lacks {fields}, and nothing is decided or \
+                     written until it has them: run the same with --manage-karmada=true once"
+                ),
+            ),
             Outcome::Left(places) => (
                 &mut self.left,
                 format!("left as Karmada has it, and wrong for fhpa (--manage-karmada=false): {}", places.join(", ")),

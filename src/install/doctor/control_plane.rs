@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{CheckState, Context, Finding};
 use crate::controller::failure::{Asked, Failure};
 use crate::decision::freeze::{FREEZE, FROZEN, Freeze};
-use crate::decision::lease::VERSION;
+use crate::decision::lease::{RESERVED, VERSION};
 use crate::install::apply::list;
 use crate::install::permissions::{PERMISSIONS, PermissionScope};
 use crate::reconcile::federated_hpa::status::conditions::UPSTREAM_RUNS;
@@ -167,9 +167,10 @@ pub(super) async fn lease(context: &Context) -> Vec<Finding> {
 fn holder(check: &'static str, metadata: &ObjectMeta, lease: LeaseSpec, context: &Context) -> Finding {
     let holder = lease.holder_identity.unwrap_or_default();
     let age = lease.renew_time.map(|time| context.now.duration_since(time.0));
+    let reserved = lease.lease_duration_seconds == i32::try_from(RESERVED.as_secs()).ok();
     let lasts = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or_default().max(15).into());
     match age {
-        _ if holder == PARKED => {
+        _ if holder == PARKED || reserved => {
             let to_do = "`fhpa install` frees it: an uninstallation has reserved the Lease";
             Finding::new(check, CheckState::Warn, "it is kept from controllers", to_do)
         }

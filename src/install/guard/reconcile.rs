@@ -244,7 +244,14 @@ impl GuardWorker {
                 Ok(Ended::default())
             }
             // The watch was behind, or the API server stores it in another form.
-            Ok(Outcome::Unchanged | Outcome::Absent | Outcome::Left(_) | Outcome::Taken(_) | Outcome::Unserved) => {
+            Ok(
+                Outcome::Unchanged
+                | Outcome::Absent
+                | Outcome::Left(_)
+                | Outcome::Lacking(_)
+                | Outcome::Taken(_)
+                | Outcome::Unserved,
+            ) => {
                 self.record_in_sync(key, guarded);
                 Ok(Ended::default())
             }

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::api::ListParams;
 
 use super::Recovery;
-use super::pages::pages;
 use crate::api::ResourceInterpreterCustomization;
 use crate::controller::failure::{Asked, Failure};
+use crate::controller::pages::pages;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::kinds::keeps_by_itself;
 use crate::install::kinds::{REPLICAS, defined_paths, kept_path};

@@ -6,9 +6,9 @@ use kube::api::ListParams;
 use kube::core::Request;
 use serde_json::Value;
 
-use super::pages::pages;
 use crate::api::scale::Scale;
 use crate::controller::failure::{Asked, Failure};
+use crate::controller::pages::pages;
 use crate::controller::request::send;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::plan::HpaVersion;

@@ -5,7 +5,6 @@ mod clusters;
 pub mod correction;
 pub mod kinds;
 mod members;
-mod pages;
 mod perform;
 mod survey;
 pub mod workload;

@@ -68,6 +68,7 @@ pub struct Metrics {
     requests: Arc<RequestMetrics>,
     guard: Arc<GuardMetrics>,
     handshake_failures: Family<HandshakeLabels, Counter>,
+    certificate_not_before: Gauge,
     certificate_not_after: Gauge,
     authority_not_after: Gauge,
     certificate_secret_failures: Counter,
@@ -124,6 +125,11 @@ impl Metrics {
             requests: Arc::new(RequestMetrics::new(&mut r)),
             guard: Arc::new(GuardMetrics::new(&mut r)),
             handshake_failures: registered(&mut r, "tls_handshake_failures", "TLS handshakes that failed"),
+            certificate_not_before: registered(
+                &mut r,
+                "certificate_not_before_timestamp_seconds",
+                "Begin of validity of the served certificate",
+            ),
             certificate_not_after: registered(
                 &mut r,
                 "certificate_not_after_timestamp_seconds",
@@ -201,8 +207,9 @@ impl Metrics {
         self.handshake_failures.get_or_create(&HandshakeLabels { reason }).inc();
     }
 
-    /// Sets when the served certificate expires.
-    pub fn certificate_expires(&self, not_after: Timestamp) {
+    /// Sets from when until when the served certificate is valid.
+    pub fn certificate_is_valid(&self, not_before: Timestamp, not_after: Timestamp) {
+        self.certificate_not_before.set(not_before.as_second());
         self.certificate_not_after.set(not_after.as_second());
     }
 

@@ -60,7 +60,7 @@ impl CertificateReloader {
             let (from, to) = (served.not_before, served.not_after);
             warn!(not_before = %from, not_after = %to, "the certificate is not valid at this time; not ready until it is replaced");
         }
-        metrics.certificate_expires(served.not_after);
+        metrics.certificate_is_valid(served.not_before, served.not_after);
         let current = Arc::new(ArcSwap::from_pointee(served));
         let reloader = Self { source, client, min_version, ca_output, current, seen: Some((pair, loaded)), metrics };
         reloader.write_ca()?;
@@ -159,7 +159,7 @@ impl CertificateReloader {
         if !served.is_valid_at(now) && self.current.load().is_valid_at(now) {
             return Err(Error::NotValidNow { not_before: served.not_before, not_after: served.not_after });
         }
-        self.metrics.certificate_expires(served.not_after);
+        self.metrics.certificate_is_valid(served.not_before, served.not_after);
         self.current.store(Arc::new(served));
         self.write_ca()
     }

@@ -141,11 +141,15 @@ async fn an_object_that_was_never_taken_over_is_let_alone() {
 
 /// The Lease, taken for a removal, and for how many seconds its holder could still act.
 async fn taken(stage: &Stage) -> (LeaseHold, u64) {
+    taken_by(stage, "uninstall").await
+}
+
+async fn taken_by(stage: &Stage, identity: &str) -> (LeaseHold, u64) {
     let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let mut waited = 0;
     let told = |acquired: &fhpa::runtime::lease_handover::Acquired| waited = acquired.wait.as_secs();
     let client = stage.fleet.control().client();
-    let hold = LeaseHold::take(client, place, "uninstall".into(), stage.wall.clock(), told).await.unwrap();
+    let hold = LeaseHold::take(client, place, identity.into(), stage.wall.clock(), told).await.unwrap();
     (hold, waited)
 }
 
@@ -227,6 +231,40 @@ async fn an_uninstallation_needs_no_controller_and_can_be_run_again() {
     let begun = clock::steady();
     assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(HandedBack::default()));
     assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_uninstallation_that_is_killed_leaves_the_lease_reserved_until_an_installation() {
+    let (stage, mut one) = moved().await;
+    let (hold, _) = taken(&stage).await;
+    stage.pass(30).await;
+    // Dropped, it neither releases the Lease nor parks it.
+    drop(hold);
+    stage.pass(3600).await;
+    assert!(one.leadership.borrow().is_none(), "no controller acts");
+    let (hold, waited) = taken_by(&stage, "another").await;
+    assert_eq!(waited, 15, "the first may still act");
+    drop(hold);
+    stage.pass(3600).await;
+    assert!(one.leadership.borrow().is_none(), "no controller acts");
+    let leases = Api::namespaced(stage.fleet.control().client(), "karmada-system");
+    assert!(lease_handover::unpark(&leases, "fhpa").await.unwrap());
+    stage.pass(60).await;
+    assert!(one.leadership.borrow_and_update().is_some());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_installation_leaves_the_lease_to_an_uninstallation_that_still_runs() {
+    let (stage, one) = moved().await;
+    let (hold, _) = taken(&stage).await;
+    stage.pass(30).await;
+    let leases = Api::namespaced(stage.fleet.control().client(), "karmada-system");
+    assert!(lease_handover::unpark(&leases, "fhpa").await.unwrap());
+    stage.pass(60).await;
+    assert!(one.leadership.borrow().is_none());
+    assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));
+    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

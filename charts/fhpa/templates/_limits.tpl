@@ -1,0 +1,37 @@
+{{/* Refuses what the program would refuse, before anything is changed. */}}
+
+{{- define "fhpa.limits" -}}
+{{- $hour := 3600 -}}
+{{- $day := 86400 -}}
+{{- $limits := dict
+  "controller.leaseDuration" $hour
+  "controller.renewDeadline" $hour
+  "controller.retryPeriod" $hour
+  "controller.rebalancePeriod" $hour
+  "controller.replacementTimeout" $day
+  "controller.shutdownTimeout" $hour
+  "centralized.syncPeriod" $day
+  "centralized.downscaleStabilization" $hour
+  "centralized.cpuInitializationPeriod" $hour
+  "centralized.initialReadinessDelay" $hour
+  "webhook.shutdownDelay" $hour
+  "uninstall.timeout" $day
+-}}
+{{- range $path, $most := $limits -}}
+{{- $given := $.Values -}}
+{{- range splitList "." $path -}}
+{{- $given = get $given . -}}
+{{- end -}}
+{{- if gt (int (include "fhpa.seconds" $given)) $most -}}
+{{- fail (printf "%s is %v: it must be at most %dh" $path $given (div $most 3600)) -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.controller -}}
+{{- if ge (int (include "fhpa.seconds" .renewDeadline)) (int (include "fhpa.seconds" .leaseDuration)) -}}
+{{- fail (printf "controller.renewDeadline is %s: it must be less than controller.leaseDuration, %s" .renewDeadline .leaseDuration) -}}
+{{- end -}}
+{{- if ge (int (include "fhpa.seconds" .retryPeriod)) (int (include "fhpa.seconds" .renewDeadline)) -}}
+{{- fail (printf "controller.retryPeriod is %s: it must be less than controller.renewDeadline, %s" .retryPeriod .renewDeadline) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
