@@ -1,3 +1,5 @@
+//! Which clusters a plan sees, under each placement and past.
+
 use super::*;
 use crate::decision::fleet::Readiness;
 use jiff::SignedDuration;
