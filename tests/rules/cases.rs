@@ -332,6 +332,14 @@ fn an_object_of_another_kind_is_refused() {
 }
 
 #[test]
+fn a_name_may_be_left_to_the_api_server() {
+    let named = federated_with(r#""mode":"Distributed""#);
+    let generated = named.replacen(r#""name":"web""#, r#""generateName":"web-""#, 1);
+    assert_eq!(told(&generated), "");
+    insta::assert_snapshot!(told(&named.replacen(r#""name":"web","#, "", 1)), @"denied: metadata.name: Required value: name or generateName is required");
+}
+
+#[test]
 fn metadata_is_checked_as_kubernetes_does() {
     let object = federated_with(r#""mode":"Distributed""#).replace(
         r#""name":"web","namespace":"prod""#,

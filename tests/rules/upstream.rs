@@ -100,8 +100,14 @@ const fn bare_fraction(count: usize) -> Class {
     stricter(name, |_, object| has_bare_fraction(object), count, "fhpa:quantity-number/005")
 }
 
+const fn generated_name(count: usize, example: &'static str) -> Class {
+    let name = "a name that the API server generates before it asks Karmada";
+    looser(name, |_, object| has_generated_name(object), count, example)
+}
+
 const FEDERATED: &[Class] = &[
     looser("deletions are never blocked", |line, _| line.vector["operation"] == "DELETE", 1, "fhpa:operation/001"),
+    generated_name(1, "fhpa:meta-generateName-only/002"),
     looser(
         "External metrics are allowed",
         |_, object| metrics(object).any(|metric| metric["type"] == "External"),
@@ -140,6 +146,7 @@ const FEDERATED: &[Class] = &[
 
 const CRON: &[Class] = &[
     looser("deletions are never blocked", |line, _| line.vector["operation"] == "DELETE", 0, ""),
+    generated_name(1, "cron:meta-generateName-only/001"),
     looser(
         "a schedule that Kubernetes runs and Karmada does not know",
         |_, object| !any_rule(object, schedule_is_refused),
@@ -196,6 +203,11 @@ fn has_api_version(object: &Value) -> bool {
     let word =
         |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-');
     parts.len() <= 2 && parts.iter().all(word)
+}
+
+fn has_generated_name(object: &Value) -> bool {
+    let text = |member: &str| object["metadata"][member].as_str().unwrap_or_default();
+    text("name").is_empty() && !text("generateName").is_empty()
 }
 
 fn has_odd_reference(object: &Value) -> bool {
