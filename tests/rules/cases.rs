@@ -34,7 +34,7 @@ fn cron_on(target: &str, rules: &str) -> String {
     )
 }
 
-fn told(object: &str) -> String {
+pub fn told(object: &str) -> String {
     let endpoint = if object.contains("CronFederatedHPA") {
         Endpoint::ValidateCronFederatedHPA
     } else {

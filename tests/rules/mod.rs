@@ -2,6 +2,7 @@
 
 mod cases;
 mod defaults;
+mod effects;
 mod laws;
 mod neighbours;
 pub mod normal;

@@ -1,0 +1,17 @@
+//! Fields that do nothing, or more than their author expects, and what is said of them.
+
+use super::cases::{federated_with, told};
+
+#[test]
+fn thresholds_that_empty_clusters_or_exceed_all_are_told() {
+    let object = federated_with(
+        r#""mode":"Distributed","federatedHPAAssignment":{"federatedHPAAssignmentType":"Aggregated","clusterAutoscalingPreference":[
+            {"targetCluster":{"clusterNames":["a"]},"autoscalingMinThreshold":11},
+            {"targetCluster":{"clusterNames":["b"]},"autoscalingMaxThreshold":0},
+            {"targetCluster":{"clusterNames":["c"]},"autoscalingMinThreshold":10,"autoscalingMaxThreshold":11}]}"#,
+    );
+    insta::assert_snapshot!(told(&object), @r"
+    denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[0].autoscalingMinThreshold: Invalid value: 11: must be at most maxReplicas (10), which all clusters have together
+    warning: spec.federatedHPAAssignment.clusterAutoscalingPreference[1].autoscalingMaxThreshold: these clusters run nothing
+    ");
+}
