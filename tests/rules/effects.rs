@@ -15,3 +15,15 @@ fn thresholds_that_empty_clusters_or_exceed_all_are_told() {
     warning: spec.federatedHPAAssignment.clusterAutoscalingPreference[1].autoscalingMaxThreshold: these clusters run nothing
     ");
 }
+
+#[test]
+fn a_minimum_of_zero_that_does_nothing_is_told() {
+    let object = federated_with(
+        r#""mode":"Distributed","metrics":[{"type":"External","external":{"metric":{"name":"queue"},"target":{"type":"Value","value":"10"}}}]"#,
+    )
+    .replace(r#""minReplicas":2"#, r#""minReplicas":0"#);
+    insta::assert_snapshot!(told(&object), @"warning: spec.minReplicas: 0 has no effect: each cluster keeps a replica unless scalingToZero is true");
+    let zero = object.replace(r#""mode""#, r#""scalingToZero":true,"mode""#);
+    assert_eq!(told(&zero), "");
+    assert_eq!(told(&object.replace("Distributed", "Centralized")), "");
+}

@@ -29,6 +29,10 @@ pub(super) fn validate(spec: &FederatedHPASpec<'_>, mode: Mode, path: &Path<'_>,
         findings.warn(RULE, &path.field("autoscaleMultiClusterDelay"), "has no effect while scaleAssist is false");
     }
     warn_of_zero(spec, &path.field("scalingToZero"), findings);
+    if mode == Mode::Distributed && spec.min_replicas == Some(0) && spec.scaling_to_zero != Some(true) {
+        let text = "0 has no effect: each cluster keeps a replica unless scalingToZero is true";
+        findings.warn("scaling-to-zero", &path.field("minReplicas"), text);
+    }
     validate_usage(&spec.cluster_hpa_preference, &path.field("clusterHPAPreference"), findings);
     if mode == Mode::Centralized {
         forbid_in_centralized(spec, path, findings);
