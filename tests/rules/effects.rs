@@ -27,3 +27,11 @@ fn a_minimum_of_zero_that_does_nothing_is_told() {
     assert_eq!(told(&zero), "");
     assert_eq!(told(&object.replace("Distributed", "Centralized")), "");
 }
+
+#[test]
+fn a_selector_that_cannot_be_used_is_named_once() {
+    let object = federated_with(
+        r#""mode":"Distributed","metrics":[{"type":"Pods","pods":{"metric":{"name":"rps","selector":{"matchExpressions":[{"key":"zone","operator":"Near","values":["a"]}]}},"target":{"type":"AverageValue","averageValue":"1"}}}]"#,
+    );
+    insta::assert_snapshot!(told(&object), @r#"warning: spec.metrics[0].pods.metric.selector.matchExpressions[0].operator: finds no metric: Unsupported value: "Near": supported values: "In", "NotIn", "Exists", "DoesNotExist""#);
+}

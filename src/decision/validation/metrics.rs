@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::scale_target::{validate_described, validate_name};
 use super::{names, selectors, sizes};
-use crate::decision::finding::{BadValue, Cause, Findings};
+use crate::decision::finding::{BadValue, Cause, Findings, Warning};
 use crate::decision::path::Path;
 use crate::decision::quantity::Quantity;
 use crate::decision::subject::hpa::{
@@ -149,7 +149,8 @@ fn validate_identifier(metric: &MetricIdentifier<'_>, path: &Path<'_>, findings:
         let mut found = Findings::default();
         selectors::validate_labels(selector, RULE, &path.field("selector"), &mut found);
         for violation in found.violations {
-            findings.warn(RULE, path, format!("this selector cannot be used: {violation}"));
+            let text = format!("finds no metric: {}", violation.message());
+            findings.warnings.push(Warning::shortened(violation.path, text, RULE));
         }
     }
 }
