@@ -262,7 +262,7 @@ const BAD: &[Bad] = bad! {
     of_workload {"/spec/rules/0/maxDelaySeconds": (-1)} "spec.rules[0].maxDelaySeconds"
     of_workload {"/spec/rules/0/maxDelaySeconds": 9} "spec.rules[0].maxDelaySeconds"
     of_federated_hpa {"/spec/scaleTargetRef/kind": "Deployment"} "spec.scaleTargetRef.kind"
-    of_federated_hpa {"/spec/scaleTargetRef/apiVersion": "autoscaling.karmada.io/v1", "/spec/scaleTargetRef/kind": "federatedhpa"} "spec.scaleTargetRef.kind"
+    of_federated_hpa {"/spec/scaleTargetRef/kind": "federatedhpa"} "spec.scaleTargetRef.kind"
     of_federated_hpa {"/spec/rules/1/targetMaxReplicas": null} "spec.rules"
     of_federated_hpa {"/spec/rules/1/targetMaxReplicas": null, "/spec/rules/1/targetReplicas": 3} "spec.rules"
     of_federated_hpa {"/spec/rules/0/targetMinReplicas": 0} "spec.rules"

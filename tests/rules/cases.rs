@@ -28,7 +28,7 @@ pub fn cron_on_federated(rules: &str) -> String {
     cron_on(r#"{"apiVersion":"autoscaling.karmada.io/v1alpha1","kind":"FederatedHPA","name":"web"}"#, rules)
 }
 
-fn cron_on(target: &str, rules: &str) -> String {
+pub fn cron_on(target: &str, rules: &str) -> String {
     format!(
         r#"{{"apiVersion":"autoscaling.karmada.io/v1alpha1","kind":"CronFederatedHPA","metadata":{{"name":"nightly","namespace":"prod"}},"spec":{{"scaleTargetRef":{target},"rules":[{rules}]}}}}"#
     )

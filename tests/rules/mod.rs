@@ -8,6 +8,7 @@ mod neighbours;
 pub mod normal;
 mod rounds;
 mod schema;
+mod targets;
 mod updates;
 mod upstream;
 pub mod world;

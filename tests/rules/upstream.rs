@@ -142,6 +142,12 @@ const FEDERATED: &[Class] = &[
         "fhpa:behavior-tolerance/008",
     ),
     stricter("a kind of Kubernetes that has no replicas", |_, object| has_no_replicas(object), 8, "fhpa:ref-kind/015"),
+    stricter(
+        "the target is an autoscaler itself",
+        |_, object| api_version(object).starts_with("autoscaling.karmada.io/"),
+        2,
+        "fhpa:ref-apiversion/002",
+    ),
 ];
 
 const CRON: &[Class] = &[
@@ -393,5 +399,5 @@ fn defaulting_twice_changes_nothing_and_makes_what_karmada_admits() {
             admitted += usize::from(theirs);
         }
     }
-    assert_eq!(admitted, 397);
+    assert_eq!(admitted, 396);
 }

@@ -2,7 +2,7 @@
 
 use super::{Subject, ValidationContext, assignment, behavior, bounds, conflicts, metadata, metrics, scale_target};
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
-use crate::decision::finding::Findings;
+use crate::decision::finding::{Cause, Findings};
 use crate::decision::hpa::metric::is_outer;
 use crate::decision::path::Path;
 use crate::decision::subject::FederatedHPA;
@@ -22,8 +22,8 @@ pub fn validate(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>) -> Findi
         scale_target::validate_divisible(&spec.scale_target_ref, around, &path.field("scaleTargetRef"), &mut findings);
     }
     if scale_target::is_autoscaler(&spec.scale_target_ref) {
-        let text = "has no replicas of its own: point at the workload itself";
-        findings.warn("scale-target", &path.field("scaleTargetRef"), text);
+        let text = "an autoscaler has no replicas of its own: point at the workload itself";
+        findings.refuse("scale-target", &path.field("scaleTargetRef"), Cause::Forbidden, text);
     }
     conflicts::of_federated_hpa(hpa, around, &mut findings);
     bounds::warn_of_rules(hpa, around, &mut findings);

@@ -57,6 +57,14 @@ fn validate_api_version<'a>(text: &'a str, path: &Path<'_>, findings: &mut Findi
         findings.invalid(RULE, path, text, detail);
         return None;
     };
+    if let Some(meant) = version.bare_group() {
+        findings.invalid(RULE, path, text, format!("has no version: write group/version, for example {meant}"));
+        return None;
+    }
+    if let Some(meant) = version.foreign_version() {
+        findings.invalid(RULE, path, text, format!("there is no such version: write {meant}"));
+        return None;
+    }
     if let Some(meant) = version.misspelt_group() {
         findings.invalid(RULE, path, text, format!("there is no such API group: did you mean {meant:?}?"));
         return None;
@@ -96,11 +104,12 @@ pub(super) fn validate_divisible(
     }
 }
 
-/// Whether the target is one of Karmada's autoscaling kinds, in any version.
+/// Whether the target is one of Karmada's autoscaling kinds, in any version, also a forgotten one.
 pub(super) fn is_autoscaler(reference: &TargetRef<'_>) -> bool {
     // Most targets are in another group, which the start of the text tells.
     reference.api_version.starts_with(GROUP)
-        && ApiVersion::parse(&reference.api_version).is_some_and(|version| version.group == GROUP)
+        && (reference.api_version == GROUP
+            || ApiVersion::parse(&reference.api_version).is_some_and(|version| version.group == GROUP))
 }
 
 /// The target to look up related objects with; `None` while it is not complete.
