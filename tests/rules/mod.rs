@@ -1,6 +1,7 @@
 //! Tests of the rules, through reviews.
 
 mod cases;
+mod contradictions;
 mod defaults;
 mod effects;
 mod laws;
