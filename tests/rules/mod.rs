@@ -7,6 +7,7 @@ mod effects;
 mod laws;
 mod neighbours;
 pub mod normal;
+mod queries;
 mod rounds;
 mod schema;
 mod targets;
