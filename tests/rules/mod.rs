@@ -3,6 +3,7 @@
 mod cases;
 mod contradictions;
 mod defaults;
+mod demands;
 mod effects;
 mod laws;
 mod neighbours;

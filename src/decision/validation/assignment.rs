@@ -58,7 +58,9 @@ fn validate_assignment(
         validate_preference(preference, type_, &path.index(index), findings);
         validate_thresholds(preference, max_replicas, &path.index(index), findings);
         let same = |other: &ClusterAutoscalingPreference<'_>| other.target_cluster == preference.target_cluster;
-        if let Some(earlier) = assignment.preferences.iter().take(index.min(COMPARED)).position(same) {
+        if preference.target_cluster.is_some()
+            && let Some(earlier) = assignment.preferences.iter().take(index.min(COMPARED)).position(same)
+        {
             let value = BadValue::Json(format!("as in {}", path.index(earlier)));
             let detail = "each targetCluster must be unique";
             findings.refuse(RULE, &path.index(index).field("targetCluster"), Cause::Duplicate(value), detail);
@@ -80,7 +82,13 @@ fn validate_preference(
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
-    selectors::validate_affinity(&preference.target_cluster, &path.field("targetCluster"), findings);
+    let target = path.field("targetCluster");
+    if let Some(affinity) = &preference.target_cluster {
+        selectors::validate_affinity(affinity, &target, findings);
+    } else {
+        let detail = "must say which clusters, for example {clusterNames: [member1]}; {} is all of them";
+        findings.required(RULE, &target, detail);
+    }
     sizes::number(RULE, preference.static_weight, &limits::WEIGHTS, &path.field("staticWeight"), findings);
     sizes::number(RULE, preference.priority, &limits::PRIORITIES, &path.field("priority"), findings);
     for (member, set, used_by) in [

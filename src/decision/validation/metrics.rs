@@ -193,9 +193,11 @@ fn validate_external(source: &MetricSource<'_>, path: &Path<'_>, findings: &mut 
 fn validate_identifier(metric: &MetricIdentifier<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_name(RULE, &metric.name, "name", "the name of the metric", path, findings);
     if let Some(selector) = &metric.selector {
+        let path = path.field("selector");
+        selectors::validate_presence(selector, RULE, &path, findings);
         // Kubernetes stores such a selector and then finds no metric with it: a warning, not a reason to reject.
         let mut found = Findings::default();
-        selectors::validate_labels(selector, RULE, &path.field("selector"), &mut found);
+        selectors::validate_spelling(selector, RULE, &path, &mut found);
         for violation in found.violations {
             let text = format!("finds no metric: {}", violation.message());
             findings.warnings.push(Warning::shortened(violation.path, text, RULE));
