@@ -15,6 +15,8 @@ pub const TIME_ZONE: usize = 64;
 pub const HISTORY: i32 = 32;
 /// What is remembered of a cluster's latest additions; more are added up.
 pub const RECENT_SCALE_UPS: usize = 4;
+/// Characters of the API version, the kind and the name of an object, and of the name of a metric.
+pub const REFERENCE: usize = 512;
 /// Metrics of a FederatedHPA.
 pub const METRICS: usize = 100;
 /// Member clusters: entries about clusters, and names in a list of them.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::cel;
 use super::lenient::null_as_default;
 use super::quantity::Quantity;
+use crate::limits::REFERENCE;
 
 /// Points to the object that is scaled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,15 +19,15 @@ use super::quantity::Quantity;
 pub struct CrossVersionObjectReference {
     /// API version of the referent, for example `apps/v1`.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 512))]
+    #[schemars(length(max = REFERENCE))]
     pub api_version: String,
     /// Kind of the referent, for example `Deployment`.
     #[serde(deserialize_with = "null_as_default")]
-    #[schemars(length(min = 1, max = 512))]
+    #[schemars(length(min = 1, max = REFERENCE))]
     pub kind: String,
     /// Name of the referent.
     #[serde(deserialize_with = "null_as_default")]
-    #[schemars(length(min = 1, max = 512))]
+    #[schemars(length(min = 1, max = REFERENCE))]
     pub name: String,
 }
 
@@ -143,7 +144,7 @@ pub struct ExternalMetricSource {
 pub struct MetricIdentifier {
     /// Name of the metric.
     #[serde(deserialize_with = "null_as_default")]
-    #[schemars(length(min = 1, max = 512))]
+    #[schemars(length(min = 1, max = REFERENCE))]
     pub name: String,
     /// Passed to the metrics server to narrow the series.
     #[serde(skip_serializing_if = "Option::is_none")]

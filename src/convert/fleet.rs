@@ -30,7 +30,7 @@ pub fn assignment(assignment: &api::FederatedHPAAssignment) -> Assignment<'_> {
 
 fn preference(entry: &api::ClusterAutoscalingPreference) -> ClusterAutoscalingPreference<'_> {
     ClusterAutoscalingPreference {
-        target_cluster: affinity(&entry.target_cluster),
+        target_cluster: Some(affinity(&entry.target_cluster)),
         static_weight: entry.static_weight,
         priority: entry.priority,
         min_threshold: entry.autoscaling_min_threshold,
@@ -51,7 +51,7 @@ pub fn affinity(affinity: &api::ClusterAffinity) -> ClusterAffinity<'_> {
                 .map(|requirement| SelectorRequirement {
                     key: text(&requirement.key),
                     operator: text(&requirement.operator),
-                    values: texts(requirement.values.as_deref()),
+                    values: texts(requirement.values.as_deref()).into_iter().map(Some).collect(),
                 })
                 .collect(),
         }),
@@ -73,7 +73,7 @@ pub fn label_selector(selector: &meta::LabelSelector) -> LabelSelector<'_> {
             .map(|requirement| SelectorRequirement {
                 key: text(&requirement.key),
                 operator: text(&requirement.operator),
-                values: texts(requirement.values.as_deref()),
+                values: texts(requirement.values.as_deref()).into_iter().map(Some).collect(),
             })
             .collect(),
     }

@@ -65,6 +65,8 @@ impl<'de> serde::Deserialize<'de> for Name<'de> {
 }
 
 impl<'de, T: Read<'de>> Read<'de> for Option<T> {
+    const LONGEST_LIST: usize = T::LONGEST_LIST;
+
     fn read<D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
         struct Present<'a, T>(&'a mut Option<T>);
         impl<'de, T: Read<'de>> Visitor<'de> for Present<'_, T> {

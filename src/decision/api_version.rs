@@ -50,6 +50,27 @@ impl<'a> ApiVersion<'a> {
         Some(format!("{group}/{}", self.version))
     }
 
+    /// The API version that was probably meant when `self` is a group and no version.
+    #[must_use]
+    pub fn bare_group(&self) -> Option<String> {
+        if !self.group.is_empty() {
+            return None;
+        }
+        let text = self.version;
+        let known = BUILT_IN.iter().find(|(group, ..)| *group == text).and_then(|(_, versions, _)| versions.first());
+        match known {
+            Some(version) => Some(format!("{text}/{version}")),
+            None if text == GROUP => Some(format!("{GROUP}/{VERSION}")),
+            None => text.contains('.').then(|| format!("{text}/v1")),
+        }
+    }
+
+    /// The API version to write when our group has no such version.
+    #[must_use]
+    pub fn foreign_version(&self) -> Option<String> {
+        (self.group == GROUP && self.version != VERSION).then(|| format!("{GROUP}/{VERSION}"))
+    }
+
     /// The version that was probably meant when a group of Kubernetes has no such version.
     #[must_use]
     pub fn unknown_version(&self) -> Option<String> {
@@ -93,5 +114,17 @@ mod tests {
         assert_eq!(unknown("apps/v2").as_deref(), Some("apps/v1"));
         assert_eq!(unknown("autoscaling/v2"), None);
         assert_eq!(unknown("example.com/v9"), None);
+        let foreign = |text| ApiVersion::parse(text).and_then(|version| version.foreign_version());
+        assert_eq!(foreign("autoscaling.karmada.io/v1beta1").as_deref(), Some("autoscaling.karmada.io/v1alpha1"));
+        assert_eq!(foreign("autoscaling.karmada.io/v1alpha1"), None);
+    }
+
+    #[test]
+    fn a_group_without_a_version_is_noticed() {
+        let meant = |text| ApiVersion::parse(text).and_then(|version| version.bare_group());
+        assert_eq!(meant("apps").as_deref(), Some("apps/v1"));
+        assert_eq!(meant("autoscaling.karmada.io").as_deref(), Some("autoscaling.karmada.io/v1alpha1"));
+        assert_eq!(meant("example.com").as_deref(), Some("example.com/v1"));
+        assert_eq!((meant("v1"), meant("v2"), meant("apps/v1")), (None, None, None));
     }
 }

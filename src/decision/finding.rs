@@ -144,7 +144,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Information for the user about an admitted object. At most 120 characters reach the user.
+/// Information for the user about an admitted object. An API server passes on [`WARNING_CHARACTERS`] of it, the
+/// command line all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Field path in Kubernetes' style; empty for the whole object.
@@ -162,21 +163,19 @@ impl Warning {
         Self::shortened(path.to_string(), text.into(), rule)
     }
 
-    /// A warning whose text is truncated so that the whole is not longer than clients show.
+    /// A warning whose text is truncated where it repeats more of an object than anybody reads.
     #[must_use]
     pub fn shortened(path: String, text: String, rule: &'static str) -> Self {
-        let place = if path.is_empty() { 0 } else { path.chars().count() + ": ".len() };
-        let room = WARNING_CHARACTERS.saturating_sub(place);
-        if text.char_indices().nth(room).is_none() {
-            Self { path, text, rule }
-        } else {
-            let kept: String = text.chars().take(room.saturating_sub(3)).collect();
-            Self { path, text: kept + "...", rule }
+        match text.char_indices().nth(LONGEST_WARNING) {
+            None => Self { path, text, rule },
+            Some((end, _)) => Self { path, text: format!("{}...", text.get(..end).unwrap_or_default()), rule },
         }
     }
 }
 
-/// Most characters of a warning, path included; the Kubernetes API advises no more.
+/// Most characters of the text of a warning.
+const LONGEST_WARNING: usize = 1_000;
+/// Most characters of a warning in an answer, path included; the Kubernetes API advises no more.
 pub const WARNING_CHARACTERS: usize = 120;
 
 impl fmt::Display for Warning {

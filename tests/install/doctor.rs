@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::WebhookState;
 use super::stand::Stand;
-use crate::bed::webhook::certificate;
+use crate::bed::webhook::{Webhook, allowed, certificate};
 
 impl Stand {
     async fn found(&self) -> (i32, Vec<String>, Vec<Value>) {
@@ -93,6 +93,49 @@ async fn an_installation_that_works_has_no_failure_and_a_wrong_ca_is_seen() {
     let (code, _, found) = stand.found().await;
     assert_eq!((code, &of(&found, "certificate")["state"]), (1, &json!("skipped")));
     assert_eq!(of(&found, "probe")["state"], "fail");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_the_api_server_generates_is_no_error_in_any_webhook() {
+    let stand = Stand::new().await;
+    let webhook = Server::bind(Options::loopback()).await.unwrap();
+    let (url, ca) = (format!("https://localhost:{}/", webhook.local_addr().port()), webhook.ca_pem().unwrap());
+    let (handle, serving) = (webhook.handle(), tokio::spawn(webhook.run()));
+    stand.install(&url, &ca).await;
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    // More than a default is missing, so that the mutating endpoint judges it; once it is only doubtful.
+    let spec = json!({"scaleTargetRef": target, "maxReplicas": 0, "mode": "Distributed"});
+    let object = |spec: &Value| {
+        json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+            "metadata": {"generateName": "web-", "namespace": "prod"}, "spec": spec})
+    };
+    let path = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/prod/federatedhpas";
+    let refused = stand.bed.post(path, &object(&spec)).await;
+    assert_eq!(refused.code, 422);
+    let message = refused.body["message"].as_str().unwrap();
+    assert!(message.contains("spec.maxReplicas") && !message.contains("metadata.name"), "{message}");
+    let mut right = spec.clone();
+    right["maxReplicas"] = json!(3);
+    let made = stand.bed.post(path, &object(&right)).await;
+    assert_eq!(made.code, 201, "{made:?}");
+    assert!(made.body["metadata"]["name"].as_str().unwrap().starts_with("web-"));
+    handle.shut_down();
+    serving.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_that_refuses_for_another_reason_fails_the_probe() {
+    let stand = Stand::new().await;
+    let webhook = Webhook::start(|review| {
+        let mut answer = allowed(review);
+        answer["response"]["allowed"] = json!(false);
+        answer["response"]["status"] = json!({"code": 422, "message": "metadata.name: Required value"});
+        (200, answer)
+    })
+    .await;
+    stand.install(webhook.url.trim_end_matches("review"), &webhook.ca).await;
+    let (_, _, found) = stand.found().await;
+    assert_eq!(of(&found, "probe")["state"], "fail", "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,13 +28,13 @@ pub fn cron_on_federated(rules: &str) -> String {
     cron_on(r#"{"apiVersion":"autoscaling.karmada.io/v1alpha1","kind":"FederatedHPA","name":"web"}"#, rules)
 }
 
-fn cron_on(target: &str, rules: &str) -> String {
+pub fn cron_on(target: &str, rules: &str) -> String {
     format!(
         r#"{{"apiVersion":"autoscaling.karmada.io/v1alpha1","kind":"CronFederatedHPA","metadata":{{"name":"nightly","namespace":"prod"}},"spec":{{"scaleTargetRef":{target},"rules":[{rules}]}}}}"#
     )
 }
 
-fn told(object: &str) -> String {
+pub fn told(object: &str) -> String {
     let endpoint = if object.contains("CronFederatedHPA") {
         Endpoint::ValidateCronFederatedHPA
     } else {
@@ -329,6 +329,14 @@ fn an_object_of_another_kind_is_refused() {
     insta::assert_snapshot!(said(&verdict), @r#"undecodable: apiVersion: expected autoscaling.karmada.io/v1alpha1, got "autoscaling.karmada.io/v1""#);
     insta::assert_snapshot!(said(&create(Endpoint::MutateFederatedHPA, "null")), @r"undecodable: : expected an object, got null");
     insta::assert_snapshot!(said(&create(Endpoint::ValidateCronFederatedHPA, "[]")), @r"undecodable: : invalid type: list, expected an object");
+}
+
+#[test]
+fn a_name_may_be_left_to_the_api_server() {
+    let named = federated_with(r#""mode":"Distributed""#);
+    let generated = named.replacen(r#""name":"web""#, r#""generateName":"web-""#, 1);
+    assert_eq!(told(&generated), "");
+    insta::assert_snapshot!(told(&named.replacen(r#""name":"web","#, "", 1)), @"denied: metadata.name: Required value: name or generateName is required");
 }
 
 #[test]

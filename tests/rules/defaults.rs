@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::cases::{cron, federated, federated_with};
 use super::upstream::patched;
-use super::world::{Others, review, reviewer_with};
+use super::world::{Others, review, reviewer_with, said};
 
 /// Objects are completed whether or not they are right.
 fn completing() -> Settings {
@@ -170,4 +170,20 @@ fn cron_rules_are_completed() {
     {"op":"add","path":"/spec/rules/0/successfulHistoryLimit","value":3}
     {"op":"add","path":"/spec/rules/0/failedHistoryLimit","value":3}
     "#);
+}
+
+#[test]
+fn a_mode_that_the_installation_chooses_is_told_once() {
+    let settings = Settings { default_mode: Mode::Centralized, ..completing() };
+    let reviewer = reviewer_with(Others::default(), settings);
+    let told = |operation, object: &str, old: Option<&str>| {
+        said(&review(&reviewer, Endpoint::MutateFederatedHPA, operation, object, old))
+    };
+    let without = federated_with(r#""metrics":[{"type":"Resource"}]"#);
+    insta::assert_snapshot!(told(Operation::Create, &without, None), @"warning: spec.mode: set to Centralized, the default of this installation, and kept from now on");
+    let with = federated_with(r#""metrics":[{"type":"Resource"}],"mode":"Centralized""#);
+    assert_eq!(told(Operation::Create, &with, None), "");
+    assert_eq!(told(Operation::Update, &without, Some(&with)), "", "it keeps its mode");
+    let implied = federated_with(r#""metrics":[{"type":"Resource"}],"scaleAssist":false"#);
+    assert_eq!(told(Operation::Create, &implied, None), "", "only Distributed has it");
 }

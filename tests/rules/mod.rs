@@ -1,12 +1,17 @@
 //! Tests of the rules, through reviews.
 
 mod cases;
+mod contradictions;
 mod defaults;
+mod demands;
+mod effects;
 mod laws;
 mod neighbours;
 pub mod normal;
+mod queries;
 mod rounds;
 mod schema;
+mod targets;
 mod updates;
 mod upstream;
 pub mod world;

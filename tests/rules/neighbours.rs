@@ -53,7 +53,7 @@ const RULE: &str = r#"{"name":"a","schedule":"0 8 * * *","targetReplicas":1}"#;
 fn two_federated_hpas_on_one_workload_are_refused() {
     let other = named("web2", &right());
     insta::assert_snapshot!(said(&verdict(&right(), &[&other], ConflictPolicy::Deny)), @r#"denied: spec.scaleTargetRef: Forbidden: FederatedHPA "web2" scales this Deployment already: change or delete one of them"#);
-    insta::assert_snapshot!(said(&verdict(&right(), &[&other], ConflictPolicy::Warn)), @r#"warning: spec.scaleTargetRef: FederatedHPA "web2" scales this Deployment already"#);
+    insta::assert_snapshot!(said(&verdict(&right(), &[&other], ConflictPolicy::Warn)), @r#"warning: spec.scaleTargetRef: FederatedHPA "web2" scales this Deployment already: change or delete one of them"#);
 }
 
 const PLAIN: &str = r#"{"apiVersion":"autoscaling/v2","metadata":{"name":"old","namespace":"prod"},"spec":{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"}}}"#;
@@ -65,11 +65,30 @@ fn an_hpa_or_a_scaled_object_on_the_workload_is_refused_with_what_to_do() {
     denied: spec.scaleTargetRef: Forbidden: HorizontalPodAutoscaler "old" scales this Deployment too: delete it, or have the HPAs of members taken over (fhpa.karmada.io/adopt-hpa)
     denied: spec.scaleTargetRef: Forbidden: ScaledObject "queue" scales this Deployment too: delete it, and use its triggers as External metrics
     "#);
-    insta::assert_snapshot!(said(&verdict(&right(), &[PLAIN], ConflictPolicy::Warn)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too"#);
+    insta::assert_snapshot!(said(&verdict(&right(), &[PLAIN], ConflictPolicy::Warn)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too: delete it, or annotate adopt-hpa"#);
     let elsewhere = PLAIN.replace("Deployment", "StatefulSet");
     let going = PLAIN.replace(r#""name":"old""#, r#""name":"old","deletionTimestamp":"2026-01-01T00:00:00Z""#);
     for other in [&*elsewhere, &*going] {
         assert_eq!(said(&verdict(&right(), &[other], ConflictPolicy::Deny)), "", "{other}");
+    }
+}
+
+#[test]
+fn what_to_do_stands_in_the_part_of_a_warning_that_an_api_server_passes_on() {
+    let long = "very-long-name-of-an-object-".repeat(8);
+    let named_so = named(&long, &right());
+    let plain = PLAIN.replace("old", &long);
+    let keda = KEDA.replace("queue", &long);
+    let rule = cron(RULE).replace("nightly", &long);
+    for (object, around, remedy) in [
+        (right(), &named_so, "change or delete one of them"),
+        (right(), &plain, "delete it, or annotate adopt-hpa"),
+        (right(), &keda, "use its triggers as External metrics"),
+        (right(), &rule, "point it at this FederatedHPA instead"),
+        (cron(RULE), &named_so, "point the rules at it instead"),
+    ] {
+        let told = verdict(&object, &[around], ConflictPolicy::Warn).warnings.remove(0).to_string();
+        assert!(told.ends_with(remedy) && told.chars().count() <= 120, "{told}");
     }
 }
 

@@ -17,7 +17,7 @@ const STORED: &str = r#"{"name":"a","schedule":"0 8 * * 1L","targetReplicas":1}"
 fn an_old_error_is_let_through_with_a_warning() {
     let new = cron(&format!(r#"{STORED},{{"name":"b","schedule":"0 9 * * *","targetReplicas":2}}"#));
     let verdict = update(Endpoint::ValidateCronFederatedHPA, &cron(STORED), &new);
-    insta::assert_snapshot!(said(&verdict), @r#"warning: spec.rules[0].schedule: stored before and let through: Invalid value: "0 8 * * 1L": day-of-week 1L: L (last weekday o..."#);
+    insta::assert_snapshot!(said(&verdict), @r#"warning: spec.rules[0].schedule: stored before and let through: Invalid value: "0 8 * * 1L": day-of-week 1L: L (last weekday of the month) is not supported; write the weekday for every week"#);
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn the_same_error_in_one_more_rule_is_refused() {
     let verdict = update(Endpoint::ValidateCronFederatedHPA, &cron(STORED), &new);
     insta::assert_snapshot!(said(&verdict), @r#"
     denied: spec.rules[1].schedule: Invalid value: "0 8 * * 1L": day-of-week 1L: L (last weekday of the month) is not supported; write the weekday for every week
-    warning: spec.rules[0].schedule: stored before and let through: Invalid value: "0 8 * * 1L": day-of-week 1L: L (last weekday o...
+    warning: spec.rules[0].schedule: stored before and let through: Invalid value: "0 8 * * 1L": day-of-week 1L: L (last weekday of the month) is not supported; write the weekday for every week
     "#);
 }
 
@@ -102,11 +102,11 @@ fn a_switch_to_centralized_names_the_fields_to_remove_and_a_stored_one_is_let_th
     let without = with("Centralized", "").replace("true", "null");
     assert_eq!(told(&with("Distributed", ""), &without), "");
     let edited = with("Centralized", "").replace(r#""maxReplicas":10"#, r#""maxReplicas":20"#);
-    insta::assert_snapshot!(told(&with("Centralized", ""), &edited), @"warning: spec.scalingToZero: stored before and let through: Forbidden: only mode Distributed has it: remove it (null in a patc...");
+    insta::assert_snapshot!(told(&with("Centralized", ""), &edited), @"warning: spec.scalingToZero: stored before and let through: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed");
     insta::assert_snapshot!(told(&with("Centralized", ""), &with("Centralized", r#","scaleAssist":false"#)), @r"
     denied: spec.scaleAssist: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
     warning: spec.scalingToZero: has no effect while scaleAssist is false
-    warning: spec.scalingToZero: stored before and let through: Forbidden: only mode Distributed has it: remove it (null in a patc...
+    warning: spec.scalingToZero: stored before and let through: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
     ");
     // Without a mode the field meant Distributed.
     let unnamed = with("Centralized", "").replace(r#""mode":"Centralized","#, "");

@@ -110,7 +110,7 @@ pub fn any_scenario(faults: usize) -> impl Strategy<Value = Given> {
             let preference = |(site, (weight, priority)): (&Site<'static>, (i64, Option<i32>))| {
                 let clusters = ClusterAffinity { cluster_names: vec![site.member.name.clone()], ..<_>::default() };
                 ClusterAutoscalingPreference {
-                    target_cluster: clusters,
+                    target_cluster: Some(clusters),
                     static_weight: Some(weight),
                     priority,
                     min_threshold: None,
@@ -164,7 +164,7 @@ pub fn any_calm() -> impl Strategy<Value = Given> {
             .collect();
         let fits: u32 = sites.iter().map(|site| site.capacity).sum();
         let preferences = sites.iter().zip(&told).map(|(site, (_, priority, _))| ClusterAutoscalingPreference {
-            target_cluster: ClusterAffinity { cluster_names: vec![site.member.name.clone()], ..<_>::default() },
+            target_cluster: Some(ClusterAffinity { cluster_names: vec![site.member.name.clone()], ..<_>::default() }),
             static_weight: None,
             priority: Some(*priority),
             min_threshold: None,

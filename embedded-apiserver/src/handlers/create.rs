@@ -102,7 +102,7 @@ fn terminating(call: &Call, name: &str, namespace: &str) -> StatusError {
     failure
 }
 
-/// Sets the namespace of the path, and a name.
+/// Sets the namespace of the path.
 fn place(call: &Call, object: &mut Value) -> Result<(), StatusError> {
     if call.resource.namespaced {
         if call.path.namespace.is_empty() {
@@ -118,12 +118,16 @@ fn place(call: &Call, object: &mut Value) -> Result<(), StatusError> {
     } else {
         set_meta(object, "namespace", Value::Null);
     }
+    Ok(())
+}
+
+/// Gives an object with a `generateName` its name. Mutating webhooks have seen it without one, as on kube-apiserver.
+fn generate_name(call: &Call, object: &mut Value) {
     let base = meta_str(object, "generateName").to_owned();
     if object::name(object).is_empty() && !base.is_empty() {
         let base: String = base.chars().take(58).collect();
         set_meta(object, "name", format!("{base}{}", call.server.identity().suffix()).into());
     }
-    Ok(())
 }
 
 /// 400 for a namespace that differs from the path's.
@@ -143,9 +147,10 @@ fn check_namespace(call: &Call, name: &str) -> Result<(), StatusError> {
     }
 }
 
-/// System metadata, initial status and checks. Returns the stored form.
+/// Name, system metadata, initial status and checks. Returns the stored form.
 fn prepared(call: &Call, mut object: Value) -> Result<Value, StatusError> {
     let (uid, now) = (call.server.identity().uid(), call.server.now());
+    generate_name(call, &mut object);
     prepare_create(&call.resource, &call.version, &mut object, uid, &now);
     let schema = call.version.schema.as_ref();
     let errors = schema.map(|schema| schema.validate(&object, None)).unwrap_or_default();

@@ -29,7 +29,7 @@ pub fn selects(selector: &LabelSelector<'_>, labels: &BTreeMap<Text<'_>, Text<'_
 }
 
 fn meets(requirement: &SelectorRequirement<'_>, found: Option<&str>) -> bool {
-    let listed = || found.is_some_and(|found| requirement.values.iter().any(|value| **value == *found));
+    let listed = || found.is_some_and(|found| requirement.values.iter().flatten().any(|value| **value == *found));
     match &*requirement.operator {
         "In" => listed(),
         "NotIn" => !listed(),
@@ -58,7 +58,7 @@ mod tests {
         SelectorRequirement {
             key: key.into(),
             operator: operator.into(),
-            values: values.iter().map(|v| (*v).into()).collect(),
+            values: values.iter().map(|v| Some((*v).into())).collect(),
         }
     }
 

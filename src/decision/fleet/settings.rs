@@ -51,7 +51,7 @@ impl<'a> Preferences<'a> {
     pub fn of(assignment: Option<&'a Assignment<'a>>, placement: &'a Placement<'a>) -> Self {
         if let Some(Assignment { preferences, .. }) = assignment {
             let weighted = preferences.iter().any(|entry| entry.static_weight.is_some());
-            return Self::Own(ByName::of(preferences, |entry| &entry.target_cluster), weighted);
+            return Self::Own(ByName::of(preferences, ClusterAutoscalingPreference::clusters), weighted);
         }
         let list = placement.scheduling.as_ref().map(|scheduling| &scheduling.weights.list);
         match list.filter(|list| !list.is_empty()) {
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn of_several_entries_the_greatest_weight_and_the_tightest_bounds_count() {
         let entry = |names: &[&'static str], weight, priority, least, most| ClusterAutoscalingPreference {
-            target_cluster: named(names),
+            target_cluster: Some(named(names)),
             static_weight: weight,
             priority,
             min_threshold: least,

@@ -86,7 +86,7 @@ pub struct Assignment<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterAutoscalingPreference<'a> {
     /// `targetCluster`
-    pub target_cluster: ClusterAffinity<'a>,
+    pub target_cluster: Option<ClusterAffinity<'a>>,
     /// `staticWeight`
     pub static_weight: Option<i64>,
     /// `priority`
@@ -95,6 +95,20 @@ pub struct ClusterAutoscalingPreference<'a> {
     pub min_threshold: Option<i32>,
     /// `autoscalingMaxThreshold`
     pub max_threshold: Option<i32>,
+}
+
+impl<'a> ClusterAutoscalingPreference<'a> {
+    /// The clusters that it is about; without a selection all of them.
+    #[must_use]
+    pub fn clusters(&self) -> &ClusterAffinity<'a> {
+        static ALL: ClusterAffinity<'static> = ClusterAffinity {
+            label_selector: None,
+            field_selector: None,
+            cluster_names: Vec::new(),
+            exclude: Vec::new(),
+        };
+        self.target_cluster.as_ref().unwrap_or(&ALL)
+    }
 }
 
 /// Selects member clusters.

@@ -160,6 +160,6 @@ pub struct SelectorRequirement<'a> {
     pub key: Text<'a>,
     /// `operator`
     pub operator: Text<'a>,
-    /// `values`
-    pub values: Vec<Text<'a>>,
+    /// `values`; `None` where null stands for one.
+    pub values: Vec<Option<Text<'a>>>,
 }

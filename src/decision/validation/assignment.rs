@@ -18,7 +18,7 @@ const TYPES: [&str; 5] = ["Duplicated", "Aggregated", "StaticWeighted", "Dynamic
 /// Adds findings on the fields that divide the bounds, in the order of the spec.
 pub(super) fn validate(spec: &FederatedHPASpec<'_>, mode: Mode, path: &Path<'_>, findings: &mut Findings) {
     if let Some(assignment) = &spec.assignment {
-        validate_assignment(assignment, &path.field("federatedHPAAssignment"), findings);
+        validate_assignment(assignment, spec.max_replicas, &path.field("federatedHPAAssignment"), findings);
     }
     if let Some(affinity) = &spec.cluster_affinity {
         selectors::validate_affinity(affinity, &path.field("clusterAffinity"), findings);
@@ -29,13 +29,22 @@ pub(super) fn validate(spec: &FederatedHPASpec<'_>, mode: Mode, path: &Path<'_>,
         findings.warn(RULE, &path.field("autoscaleMultiClusterDelay"), "has no effect while scaleAssist is false");
     }
     warn_of_zero(spec, &path.field("scalingToZero"), findings);
+    if mode == Mode::Distributed && spec.min_replicas == Some(0) && spec.scaling_to_zero != Some(true) {
+        let text = "0 has no effect: each cluster keeps a replica unless scalingToZero is true";
+        findings.warn("scaling-to-zero", &path.field("minReplicas"), text);
+    }
     validate_usage(&spec.cluster_hpa_preference, &path.field("clusterHPAPreference"), findings);
     if mode == Mode::Centralized {
         forbid_in_centralized(spec, path, findings);
     }
 }
 
-fn validate_assignment(assignment: &Assignment<'_>, path: &Path<'_>, findings: &mut Findings) {
+fn validate_assignment(
+    assignment: &Assignment<'_>,
+    max_replicas: Option<i32>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
     let type_path = path.field("federatedHPAAssignmentType");
     let type_ = &*assignment.type_;
     if type_.is_empty() {
@@ -47,8 +56,11 @@ fn validate_assignment(assignment: &Assignment<'_>, path: &Path<'_>, findings: &
     sizes::list(RULE, &assignment.preferences, limits::CLUSTERS, &path, findings);
     for (index, preference) in assignment.preferences.iter().enumerate() {
         validate_preference(preference, type_, &path.index(index), findings);
+        validate_thresholds(preference, max_replicas, &path.index(index), findings);
         let same = |other: &ClusterAutoscalingPreference<'_>| other.target_cluster == preference.target_cluster;
-        if let Some(earlier) = assignment.preferences.iter().take(index.min(COMPARED)).position(same) {
+        if preference.target_cluster.is_some()
+            && let Some(earlier) = assignment.preferences.iter().take(index.min(COMPARED)).position(same)
+        {
             let value = BadValue::Json(format!("as in {}", path.index(earlier)));
             let detail = "each targetCluster must be unique";
             findings.refuse(RULE, &path.index(index).field("targetCluster"), Cause::Duplicate(value), detail);
@@ -70,10 +82,33 @@ fn validate_preference(
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
-    selectors::validate_affinity(&preference.target_cluster, &path.field("targetCluster"), findings);
-    let (min, max) = (preference.min_threshold, preference.max_threshold);
+    let target = path.field("targetCluster");
+    if let Some(affinity) = &preference.target_cluster {
+        selectors::validate_affinity(affinity, &target, findings);
+    } else {
+        let detail = "must say which clusters, for example {clusterNames: [member1]}; {} is all of them";
+        findings.required(RULE, &target, detail);
+    }
     sizes::number(RULE, preference.static_weight, &limits::WEIGHTS, &path.field("staticWeight"), findings);
     sizes::number(RULE, preference.priority, &limits::PRIORITIES, &path.field("priority"), findings);
+    for (member, set, used_by) in [
+        ("staticWeight", preference.static_weight.is_some(), "StaticWeighted"),
+        ("priority", preference.priority.is_some(), "Prioritized"),
+    ] {
+        if set && type_ != used_by && TYPES.contains(&type_) {
+            findings.warn(RULE, &path.field(member), format!("{type_} does not use it"));
+        }
+    }
+}
+
+/// Adds findings on the replicas that each cluster has at least and at most.
+fn validate_thresholds(
+    preference: &ClusterAutoscalingPreference<'_>,
+    max_replicas: Option<i32>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    let (min, max) = (preference.min_threshold, preference.max_threshold);
     sizes::number(RULE, min, &limits::THRESHOLDS, &path.field("autoscalingMinThreshold"), findings);
     sizes::number(RULE, max, &limits::THRESHOLDS, &path.field("autoscalingMaxThreshold"), findings);
     if let (Some(min), Some(max)) = (min, max)
@@ -83,13 +118,16 @@ fn validate_preference(
         let detail = format!("must be greater than or equal to autoscalingMinThreshold ({min})");
         findings.invalid(RULE, &path.field("autoscalingMaxThreshold"), max, detail);
     }
-    for (member, set, used_by) in [
-        ("staticWeight", preference.static_weight.is_some(), "StaticWeighted"),
-        ("priority", preference.priority.is_some(), "Prioritized"),
-    ] {
-        if set && type_ != used_by && TYPES.contains(&type_) {
-            findings.warn(RULE, &path.field(member), format!("{type_} does not use it"));
-        }
+    if let (Some(min), Some(most)) = (min, max_replicas)
+        && limits::THRESHOLDS.contains(&min)
+        && most >= 1
+        && min > most
+    {
+        let detail = format!("must be at most maxReplicas ({most}), which all clusters have together");
+        findings.invalid(RULE, &path.field("autoscalingMinThreshold"), min, detail);
+    }
+    if max == Some(0) {
+        findings.warn(RULE, &path.field("autoscalingMaxThreshold"), "these clusters run nothing");
     }
 }
 

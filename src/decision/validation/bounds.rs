@@ -1,5 +1,7 @@
 //! The replicas a cron rule sets: which fields go with which target, and the bounds of a FederatedHPA. Pure.
 
+use std::collections::BTreeMap;
+
 use super::ValidationContext;
 use super::scale_target::is_autoscaler;
 use crate::decision::api_version::GROUP;
@@ -64,22 +66,72 @@ fn validate_bounds(rule: &Rule<'_>, path: &Path<'_>, findings: &mut Findings) {
     }
 }
 
-/// Warns of a rule that sets one bound beyond the other, current one of the FederatedHPA: the run would fail.
-pub(super) fn warn_of_contradiction(
-    rule: &Rule<'_>,
-    hpa: &KnownFederatedHPA,
-    path: &Path<'_>,
-    findings: &mut Findings,
-) {
-    let values = (rule.target_min_replicas, rule.target_max_replicas);
-    let (min_now, max_now) = (hpa.min_replicas.unwrap_or(MIN_REPLICAS), hpa.max_replicas);
-    if above_max(values, max_now).is_some() {
-        let text = format!("above maxReplicas {max_now} of the FederatedHPA: set targetMaxReplicas too");
-        findings.warn(CONTRADICTION, &path.field("targetMinReplicas"), text);
+/// The rules of one object that are not suspended.
+pub(super) struct Together<'a> {
+    /// The bounds that are set at one instant, by schedule and zone: the controller writes them at once.
+    instants: BTreeMap<(&'a str, Option<&'a str>), Bounds>,
+    /// The rule that sets the least min, and that of the greatest max.
+    least_min: Option<(i32, &'a str)>,
+    greatest_max: Option<(i32, &'a str)>,
+}
+
+/// `targetMinReplicas` and `targetMaxReplicas`.
+type Bounds = (Option<i32>, Option<i32>);
+
+impl<'a> Together<'a> {
+    pub(super) fn of(rules: &'a [Rule<'_>]) -> Self {
+        let mut together = Self { instants: BTreeMap::new(), least_min: None, greatest_max: None };
+        for rule in rules.iter().filter(|rule| rule.suspend != Some(true)) {
+            let (min, max) = (rule.target_min_replicas, rule.target_max_replicas);
+            let bounds = together.instants.entry((&rule.schedule, rule.time_zone.as_deref())).or_default();
+            *bounds = (min.or(bounds.0), max.or(bounds.1));
+            if let Some(min) = min.filter(|min| together.least_min.is_none_or(|(least, _)| *min < least)) {
+                together.least_min = Some((min, &rule.name));
+            }
+            if let Some(max) = max.filter(|max| together.greatest_max.is_none_or(|(greatest, _)| *max > greatest)) {
+                together.greatest_max = Some((max, &rule.name));
+            }
+        }
+        together
     }
-    if below_min(values, min_now).is_some() {
-        let text = format!("below minReplicas {min_now} of the FederatedHPA: set targetMinReplicas too");
-        findings.warn(CONTRADICTION, &path.field("targetMaxReplicas"), text);
+
+    /// Warns of a rule that sets one bound beyond the other one, of the FederatedHPA as it is or as all other rules
+    /// leave it: the run would fail.
+    pub(super) fn warn_of_contradiction(
+        &self,
+        rule: &Rule<'_>,
+        hpa: Option<&KnownFederatedHPA>,
+        path: &Path<'_>,
+        findings: &mut Findings,
+    ) {
+        if rule.suspend == Some(true) {
+            return;
+        }
+        let set = self.instants.get(&(&*rule.schedule, rule.time_zone.as_deref())).copied().unwrap_or_default();
+        if let (Some(min), None) = (rule.target_min_replicas, set.1) {
+            let now = hpa.map(|hpa| hpa.max_replicas).filter(|max| min > *max);
+            let after = self.greatest_max.filter(|(max, _)| min > *max);
+            let text = match (now, after) {
+                (Some(max), _) => format!("above maxReplicas {max} of the FederatedHPA: set targetMaxReplicas too"),
+                (None, Some((max, name))) => {
+                    format!("would fail after rule {name:?} (max {max}): set targetMaxReplicas too")
+                }
+                (None, None) => return,
+            };
+            findings.warn(CONTRADICTION, &path.field("targetMinReplicas"), text);
+        }
+        if let (None, Some(max)) = (set.0, rule.target_max_replicas) {
+            let now = hpa.map(|hpa| hpa.min_replicas.unwrap_or(MIN_REPLICAS)).filter(|min| max < *min);
+            let after = self.least_min.filter(|(min, _)| max < *min);
+            let text = match (now, after) {
+                (Some(min), _) => format!("below minReplicas {min} of the FederatedHPA: set targetMinReplicas too"),
+                (None, Some((min, name))) => {
+                    format!("would fail after rule {name:?} (min {min}): set targetMinReplicas too")
+                }
+                (None, None) => return,
+            };
+            findings.warn(CONTRADICTION, &path.field("targetMaxReplicas"), text);
+        }
     }
 }
 
@@ -97,8 +149,13 @@ pub(super) fn warn_of_rules(hpa: &FederatedHPA<'_>, around: &ValidationContext<'
     };
     let path = Path::Root("spec");
     for cron in around.related_objects.cron_federated_hpas_on(&target).iter().filter(|cron| !cron.deleting) {
-        let rules = || cron.rules.iter().filter(|rule| !rule.suspended);
-        let values = || rules().map(|KnownRule { values: [_, min, max], .. }| (*min, *max));
+        let running = cron.rules.iter().filter(|rule| !rule.suspended);
+        let mut instants = BTreeMap::<_, Bounds>::new();
+        for KnownRule { schedule, time_zone, values: [_, min, max], .. } in running {
+            let bounds = instants.entry((schedule, time_zone)).or_default();
+            *bounds = (min.or(bounds.0), max.or(bounds.1));
+        }
+        let values = || instants.values().copied();
         if let Some(min) = values().filter_map(|values| above_max(values, max_now)).max() {
             let text =
                 format!("below targetMinReplicas {min} of CronFederatedHPA {:?}: that run would fail", cron.name);

@@ -3,13 +3,14 @@
 
 use super::scale_target::target;
 use super::{ConflictPolicy, ValidationContext};
-use crate::decision::finding::{Cause, Findings};
+use crate::decision::finding::{Cause, Findings, WARNING_CHARACTERS};
 use crate::decision::names::ADOPT;
 use crate::decision::path::Path;
 use crate::decision::related_objects::{KnownCronFederatedHPA, ScalerKind};
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA};
 
 const RULE: &str = "conflict";
+const FEDERATED_HPA: &str = "FederatedHPA";
 
 /// Adds the conflicts of a FederatedHPA with others of its kind and with cron rules on the same workload.
 pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>, findings: &mut Findings) {
@@ -19,14 +20,16 @@ pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &ValidationContex
     };
     for other in around.related_objects.federated_hpas_on(&target) {
         if !other.deleting && other.name != hpa.metadata.name {
-            let text = format!("FederatedHPA {:?} scales this {} already", other.name, target.kind);
-            report(&text, "change or delete one of them", around, findings);
+            let other = Other { kind: FEDERATED_HPA, name: &other.name, scales: format!("{} already", target.kind) };
+            let remedy = "change or delete one of them";
+            report(&other, remedy, remedy, around, findings);
         }
     }
     for other in around.related_objects.cron_federated_hpas_on(&target) {
         if !other.deleting {
-            let text = format!("CronFederatedHPA {:?} scales this {} too", other.name, target.kind);
-            report(&text, "point it at this FederatedHPA instead", around, findings);
+            let other = Other { kind: "CronFederatedHPA", name: &other.name, scales: format!("{} too", target.kind) };
+            let remedy = "point it at this FederatedHPA instead";
+            report(&other, remedy, remedy, around, findings);
         }
     }
     let adopts = hpa.metadata.annotations.iter().any(|(name, value)| name == ADOPT && value == "true");
@@ -35,7 +38,10 @@ pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &ValidationContex
         if adopts && other.kind == ScalerKind::HorizontalPodAutoscaler {
             warn(&other.to_string(), findings);
         } else {
-            report(&other.to_string(), other.kind.remedy(), around, findings);
+            let (remedy, brief) = (other.kind.remedy(), other.kind.brief_remedy());
+            let other =
+                Other { kind: other.kind.name(), name: &other.name, scales: format!("{} too", other.target.kind) };
+            report(&other, remedy, brief, around, findings);
         }
     }
 }
@@ -49,9 +55,9 @@ pub(super) fn of_cron_federated_hpa(
     let Some(target) = target(&cron.spec.scale_target_ref, &cron.metadata.namespace) else { return };
     for other in around.related_objects.federated_hpas_on(&target) {
         if !other.deleting {
-            let text = format!("FederatedHPA {:?} scales this {} already", other.name, target.kind);
             let remedy = format!("point the rules at that FederatedHPA (targetMinReplicas of {:?})", other.name);
-            report(&text, &remedy, around, findings);
+            let other = Other { kind: FEDERATED_HPA, name: &other.name, scales: format!("{} already", target.kind) };
+            report(&other, &remedy, "point the rules at it instead", around, findings);
         }
     }
     // Members may keep their own replicas, so that both can be meant.
@@ -75,11 +81,46 @@ fn warn(text: &str, findings: &mut Findings) {
     findings.warn(RULE, &Path::Root("spec").field("scaleTargetRef"), text);
 }
 
-fn report(text: &str, remedy: &str, around: &ValidationContext<'_>, findings: &mut Findings) {
+/// An object that scales the target as well.
+struct Other<'a> {
+    kind: &'static str,
+    name: &'a str,
+    /// The kind of the target, and what joins it to the sentence.
+    scales: String,
+}
+
+impl Other<'_> {
+    /// What it does, with at most `most` characters of its name.
+    fn told(&self, most: usize) -> String {
+        let Self { kind, name, scales } = self;
+        match name.char_indices().nth(most) {
+            None => format!("{kind} {name:?} scales this {scales}"),
+            Some((end, _)) => format!("{kind} \"{}...\" scales this {scales}", name.get(..end).unwrap_or_default()),
+        }
+    }
+}
+
+/// Fewest characters of a name that a warning has.
+const NAME: usize = 8;
+
+/// Refuses, or warns with a remedy that the API server does not cut off.
+fn report(other: &Other<'_>, remedy: &str, brief: &str, around: &ValidationContext<'_>, findings: &mut Findings) {
     let spec = Path::Root("spec");
     let path = spec.field("scaleTargetRef");
     match around.settings.conflict_policy {
-        ConflictPolicy::Deny => findings.refuse(RULE, &path, Cause::Forbidden, format!("{text}: {remedy}")),
-        ConflictPolicy::Warn => findings.warn(RULE, &path, text),
+        ConflictPolicy::Deny => {
+            findings.refuse(RULE, &path, Cause::Forbidden, format!("{}: {remedy}", other.told(usize::MAX)));
+        }
+        ConflictPolicy::Warn => {
+            let whole = format!("{}: {brief}", other.told(usize::MAX));
+            let length = whole.chars().count() + path.to_string().len() + ": ".len();
+            let excess = length.saturating_sub(WARNING_CHARACTERS);
+            if excess == 0 {
+                findings.warn(RULE, &path, whole);
+                return;
+            }
+            let room = other.name.chars().count().saturating_sub(excess + "...".len()).max(NAME);
+            findings.warn(RULE, &path, format!("{}: {brief}", other.told(room)));
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::bounds::Together;
 use super::runnable::message_room;
 use super::scale_target::{is_autoscaler, validate_autoscaler_kind};
 use super::schedules::{self, NamedZones, Timing};
@@ -55,6 +56,7 @@ fn validate_rules(
     } else {
         None
     };
+    let together = is_autoscaler(target).then(|| Together::of(rules));
     let (mut names, mut zones) = (BTreeSet::new(), NamedZones::default());
     let mut timings = Vec::with_capacity(rules.len());
     for (index, rule) in rules.iter().enumerate() {
@@ -65,8 +67,8 @@ fn validate_rules(
         validate_name(rule, &mut names, &path, findings);
         timings.push(Timing::of(rule, &mut zones, around, &path, findings));
         validate_replicas(rule, target, &path, findings);
-        if let Some(hpa) = &hpa {
-            bounds::warn_of_contradiction(rule, hpa, &path, findings);
+        if let Some(together) = &together {
+            together.warn_of_contradiction(rule, hpa.as_ref(), &path, findings);
         }
         validate_limits(rule, &path, findings);
         schedules::validate_delay(rule, timings.last().and_then(Option::as_ref), &path, findings);

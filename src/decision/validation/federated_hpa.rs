@@ -2,7 +2,7 @@
 
 use super::{Subject, ValidationContext, assignment, behavior, bounds, conflicts, metadata, metrics, scale_target};
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
-use crate::decision::finding::Findings;
+use crate::decision::finding::{Cause, Findings};
 use crate::decision::hpa::metric::is_outer;
 use crate::decision::path::Path;
 use crate::decision::subject::FederatedHPA;
@@ -22,12 +22,12 @@ pub fn validate(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>) -> Findi
         scale_target::validate_divisible(&spec.scale_target_ref, around, &path.field("scaleTargetRef"), &mut findings);
     }
     if scale_target::is_autoscaler(&spec.scale_target_ref) {
-        let text = "has no replicas of its own: point at the workload itself";
-        findings.warn("scale-target", &path.field("scaleTargetRef"), text);
+        let text = "an autoscaler has no replicas of its own: point at the workload itself";
+        findings.refuse("scale-target", &path.field("scaleTargetRef"), Cause::Forbidden, text);
     }
     conflicts::of_federated_hpa(hpa, around, &mut findings);
     bounds::warn_of_rules(hpa, around, &mut findings);
-    validate_spec(spec, around, &path, &mut findings);
+    validate_spec(spec, &hpa.metadata.namespace, around, &path, &mut findings);
     let status = Path::Root("status");
     for (member, replicas) in
         [("currentReplicas", hpa.status.current_replicas), ("desiredReplicas", hpa.status.desired_replicas)]
@@ -42,19 +42,23 @@ pub fn validate(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>) -> Findi
 /// The members of the spec after the target.
 fn validate_spec(
     spec: &FederatedHPASpec<'_>,
+    namespace: &str,
     around: &ValidationContext<'_>,
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
     validate_bounds(spec, path, findings);
     metrics::validate(&spec.metrics, &path.field("metrics"), findings);
+    let mode = Mode::stated(spec).unwrap_or(around.settings.default_mode);
+    if mode == Mode::Centralized {
+        metrics::validate_queries(&spec.metrics, namespace, &path.field("metrics"), findings);
+    }
     if let Some(behavior) = &spec.behavior {
         behavior::validate(behavior, &path.field("behavior"), findings);
     }
     if let Some(mode) = spec.mode.as_deref().filter(|mode| Mode::parse(mode).is_none()) {
         findings.not_supported("mode", &path.field("mode"), mode, &Mode::NAMES);
     }
-    let mode = Mode::stated(spec).unwrap_or(around.settings.default_mode);
     assignment::validate(spec, mode, path, findings);
 }
 

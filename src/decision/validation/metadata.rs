@@ -32,9 +32,12 @@ fn validate_names(metadata: &Metadata<'_>, path: &Path<'_>, findings: &mut Findi
         findings.invalid(RULE, &path.field("generateName"), &*metadata.generate_name, problem);
     }
     let name = path.field("name");
-    if metadata.name.is_empty() {
+    // The API server makes a name of `generateName` after the mutating and before the validating webhooks.
+    if metadata.name.is_empty() && metadata.generate_name.is_empty() {
         findings.required(RULE, &name, "name or generateName is required");
-    } else if let Some(problem) = names::subdomain(&metadata.name) {
+    } else if !metadata.name.is_empty()
+        && let Some(problem) = names::subdomain(&metadata.name)
+    {
         findings.invalid(RULE, &name, &*metadata.name, problem);
     }
     let namespace = path.field("namespace");

@@ -4,11 +4,13 @@ use std::cmp::Ordering;
 
 use super::scale_target::{validate_described, validate_name};
 use super::{names, selectors, sizes};
-use crate::decision::finding::{BadValue, Cause, Findings};
+use crate::decision::api_version::ApiVersion;
+use crate::decision::finding::{BadValue, Cause, Findings, Warning};
 use crate::decision::path::Path;
 use crate::decision::quantity::Quantity;
 use crate::decision::subject::hpa::{
     ContainerResourceSource, Metric, MetricIdentifier, MetricSource, MetricTarget, ObjectSource, ResourceSource,
+    TargetRef,
 };
 use crate::decision::suggestion::{did_you_mean, nearest};
 use crate::limits;
@@ -22,6 +24,52 @@ pub(super) fn validate(metrics: &[Metric<'_>], path: &Path<'_>, findings: &mut F
     sizes::list(RULE, metrics, limits::METRICS, path, findings);
     for (index, metric) in metrics.iter().enumerate() {
         validate_metric(metric, &path.index(index), findings);
+    }
+}
+
+/// Adds findings on metrics that fhpa itself could not query, as Centralized mode does: members would, in their own
+/// way, and so only this mode refuses them.
+pub(super) fn validate_queries(metrics: &[Metric<'_>], namespace: &str, path: &Path<'_>, findings: &mut Findings) {
+    for (index, metric) in metrics.iter().enumerate() {
+        let path = path.index(index);
+        match metric {
+            Metric { type_, pods: Some(source), .. } if type_ == "Pods" => {
+                validate_query(&source.metric.name, &path.field("pods").field("metric").field("name"), findings);
+            }
+            Metric { type_, external: Some(source), .. } if type_ == "External" => {
+                validate_query(&source.metric.name, &path.field("external").field("metric").field("name"), findings);
+            }
+            Metric { type_, object: Some(source), .. } if type_ == "Object" => {
+                let path = path.field("object");
+                validate_object_query(&source.described_object, namespace, &path.field("describedObject"), findings);
+                validate_query(&source.metric.name, &path.field("metric").field("name"), findings);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A text that is special in a URL would lead the query, with fhpa's permissions, elsewhere.
+fn validate_query(name: &str, path: &Path<'_>, findings: &mut Findings) {
+    if names::path_segment(name).is_none()
+        && let Some(problem) = names::reference(name)
+    {
+        findings.invalid(RULE, path, name, problem);
+    }
+}
+
+fn validate_object_query(object: &TargetRef<'_>, namespace: &str, path: &Path<'_>, findings: &mut Findings) {
+    if object.api_version.is_empty() {
+        let detail = "mode Centralized asks for the object itself: must be its API version, for example \"v1\"";
+        findings.required(RULE, &path.field("apiVersion"), detail);
+    } else if ApiVersion::parse(&object.api_version).is_none() {
+        let detail = "must be a version or group/version, for example \"v1\"";
+        findings.invalid(RULE, &path.field("apiVersion"), &*object.api_version, detail);
+    }
+    validate_query(&object.name, &path.field("name"), findings);
+    if object.kind == "Namespace" && object.name != namespace && !object.name.is_empty() {
+        let detail = format!("mode Centralized measures no other namespace than that of the object ({namespace})");
+        findings.invalid(RULE, &path.field("name"), &*object.name, detail);
     }
 }
 
@@ -145,11 +193,14 @@ fn validate_external(source: &MetricSource<'_>, path: &Path<'_>, findings: &mut 
 fn validate_identifier(metric: &MetricIdentifier<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_name(RULE, &metric.name, "name", "the name of the metric", path, findings);
     if let Some(selector) = &metric.selector {
+        let path = path.field("selector");
+        selectors::validate_presence(selector, RULE, &path, findings);
         // Kubernetes stores such a selector and then finds no metric with it: a warning, not a reason to reject.
         let mut found = Findings::default();
-        selectors::validate_labels(selector, RULE, &path.field("selector"), &mut found);
+        selectors::validate_spelling(selector, RULE, &path, &mut found);
         for violation in found.violations {
-            findings.warn(RULE, path, format!("this selector cannot be used: {violation}"));
+            let text = format!("finds no metric: {}", violation.message());
+            findings.warnings.push(Warning::shortened(violation.path, text, RULE));
         }
     }
 }

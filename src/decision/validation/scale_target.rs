@@ -1,12 +1,13 @@
 //! `scaleTargetRef`: the object to scale. Pure.
 
-use super::{ValidationContext, names};
+use super::{ValidationContext, names, sizes};
 use crate::decision::api_version::{ApiVersion, GROUP};
 use crate::decision::finding::{Cause, Findings};
 use crate::decision::kinds::{self, Unfit};
 use crate::decision::path::Path;
 use crate::decision::related_objects::Target;
 use crate::decision::subject::TargetRef;
+use crate::limits;
 
 const RULE: &str = "scale-target";
 
@@ -26,6 +27,7 @@ pub(super) fn validate(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mu
 
 /// Adds findings on the kind and the name of a described object.
 pub(super) fn validate_described(reference: &TargetRef<'_>, path: &Path<'_>, findings: &mut Findings) {
+    sizes::text("metric", &reference.api_version, limits::REFERENCE, &path.field("apiVersion"), findings);
     validate_name("metric", &reference.kind, "kind", "the kind of the object the metric describes", path, findings);
     validate_name("metric", &reference.name, "name", "the name of the object the metric describes", path, findings);
 }
@@ -42,6 +44,8 @@ pub(super) fn validate_name(
     let path = path.field(member);
     if value.is_empty() {
         findings.required(rule, &path, format!("must be {meaning}"));
+    } else if !sizes::text(rule, value, limits::REFERENCE, &path, findings) {
+        // What is too long is not repeated.
     } else if let Some(problem) = names::path_segment(value) {
         findings.invalid(rule, &path, value, problem);
     }
@@ -52,11 +56,22 @@ fn validate_api_version<'a>(text: &'a str, path: &Path<'_>, findings: &mut Findi
         findings.required(RULE, path, "must be the API version of the object to scale, for example \"apps/v1\"");
         return None;
     }
+    if !sizes::text(RULE, text, limits::REFERENCE, path, findings) {
+        return None;
+    }
     let Some(version) = ApiVersion::parse(text) else {
         let detail = "must be a group and a version, for example \"apps/v1\"";
         findings.invalid(RULE, path, text, detail);
         return None;
     };
+    if let Some(meant) = version.bare_group() {
+        findings.invalid(RULE, path, text, format!("has no version: write group/version, for example {meant}"));
+        return None;
+    }
+    if let Some(meant) = version.foreign_version() {
+        findings.invalid(RULE, path, text, format!("there is no such version: write {meant}"));
+        return None;
+    }
     if let Some(meant) = version.misspelt_group() {
         findings.invalid(RULE, path, text, format!("there is no such API group: did you mean {meant:?}?"));
         return None;
@@ -71,6 +86,9 @@ fn validate_kind(reference: &TargetRef<'_>, version: Option<ApiVersion<'_>>, pat
     let kind = &*reference.kind;
     if kind.is_empty() {
         findings.required(RULE, path, "must be the kind of the object to scale, for example Deployment");
+        return;
+    }
+    if !sizes::text(RULE, kind, limits::REFERENCE, path, findings) {
         return;
     }
     if let Some(problem) = names::reference(kind) {
@@ -96,11 +114,12 @@ pub(super) fn validate_divisible(
     }
 }
 
-/// Whether the target is one of Karmada's autoscaling kinds, in any version.
+/// Whether the target is one of Karmada's autoscaling kinds, in any version, also a forgotten one.
 pub(super) fn is_autoscaler(reference: &TargetRef<'_>) -> bool {
     // Most targets are in another group, which the start of the text tells.
     reference.api_version.starts_with(GROUP)
-        && ApiVersion::parse(&reference.api_version).is_some_and(|version| version.group == GROUP)
+        && (reference.api_version == GROUP
+            || ApiVersion::parse(&reference.api_version).is_some_and(|version| version.group == GROUP))
 }
 
 /// The target to look up related objects with; `None` while it is not complete.

@@ -9,6 +9,8 @@ use crate::decision::subject::hpa::{LabelSelector, SelectorRequirement};
 use crate::limits;
 
 const RULE: &str = "cluster-affinity";
+/// Operators of a label selector.
+const OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 /// Fields of a cluster that a selector may use.
 const CLUSTER_FIELDS: [&str; 3] = ["provider", "region", "zone"];
 
@@ -31,7 +33,8 @@ pub(super) fn validate_affinity(affinity: &ClusterAffinity<'_>, path: &Path<'_>,
             validate_operator(requirement, &["In", "NotIn"], RULE, &path, findings);
             let path = path.field("values");
             sizes::list(RULE, &requirement.values, limits::VALUES, &path, findings);
-            for (index, value) in requirement.values.iter().enumerate() {
+            require_values(requirement, RULE, &path, findings);
+            for (index, value) in given(requirement) {
                 sizes::text(RULE, value, limits::FIELD_VALUE, &path.index(index), findings);
             }
         }
@@ -71,6 +74,49 @@ pub(super) fn validate_labels(
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
+    validate_presence(selector, rule, path, findings);
+    validate_spelling(selector, rule, path, findings);
+}
+
+/// Adds findings on members that the schema requires.
+pub(super) fn validate_presence(
+    selector: &LabelSelector<'_>,
+    rule: &'static str,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    let expressions = path.field("matchExpressions");
+    for (index, requirement) in selector.match_expressions.iter().enumerate() {
+        let path = expressions.index(index);
+        if requirement.key.is_empty() {
+            findings.required(rule, &path.field("key"), "must be the key of a label");
+        }
+        if requirement.operator.is_empty() {
+            findings.required(rule, &path.field("operator"), format!("must be one of {}", OPERATORS.join(", ")));
+        }
+        require_values(requirement, rule, &path.field("values"), findings);
+    }
+}
+
+/// Rejects null among the values.
+fn require_values(requirement: &SelectorRequirement<'_>, rule: &'static str, path: &Path<'_>, findings: &mut Findings) {
+    for (index, _) in requirement.values.iter().enumerate().filter(|(_, value)| value.is_none()) {
+        findings.required(rule, &path.index(index), "must be a text, not null");
+    }
+}
+
+/// The values that are there, with their places.
+fn given<'r, 'a>(requirement: &'r SelectorRequirement<'a>) -> impl Iterator<Item = (usize, &'r Text<'a>)> {
+    requirement.values.iter().enumerate().filter_map(|(index, value)| Some((index, value.as_ref()?)))
+}
+
+/// Adds findings on the members that are there.
+pub(super) fn validate_spelling(
+    selector: &LabelSelector<'_>,
+    rule: &'static str,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
     let labels = path.field("matchLabels");
     for (key, value) in &selector.match_labels {
         if let Some(problem) = names::qualified_name(key) {
@@ -83,11 +129,15 @@ pub(super) fn validate_labels(
     let expressions = path.field("matchExpressions");
     for (index, requirement) in selector.match_expressions.iter().enumerate() {
         let path = expressions.index(index);
-        if let Some(problem) = names::qualified_name(&requirement.key) {
+        if !requirement.key.is_empty()
+            && let Some(problem) = names::qualified_name(&requirement.key)
+        {
             findings.invalid(rule, &path.field("key"), &*requirement.key, problem);
         }
-        validate_operator(requirement, &["In", "NotIn", "Exists", "DoesNotExist"], rule, &path, findings);
-        for (index, value) in requirement.values.iter().enumerate() {
+        if !requirement.operator.is_empty() {
+            validate_operator(requirement, &OPERATORS, rule, &path, findings);
+        }
+        for (index, value) in given(requirement) {
             if let Some(problem) = names::label_value(value) {
                 findings.invalid(rule, &path.field("values").index(index), &**value, problem);
             }

@@ -233,9 +233,10 @@ pub(super) async fn registration(context: &Context) -> (Finding, Option<Location
 pub(super) async fn probe(context: &Context) -> Finding {
     const CHECK: &str = "probe";
     const PATH: &str = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/default/cronfederatedhpas?dryRun=All";
+    const DENIAL: [&str; 3] = ["fhpa.karmada.io", "denied", "spec.rules[0].schedule"];
     let object = json!({
         "apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "CronFederatedHPA",
-        "metadata": {"generateName": "fhpa-doctor-", "namespace": "default"},
+        "metadata": {"name": "fhpa-doctor", "namespace": "default"},
         "spec": {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "fhpa-doctor"},
             "rules": [{"name": "never", "schedule": "0 0 30 2 *", "targetReplicas": 1}],
@@ -248,9 +249,7 @@ pub(super) async fn probe(context: &Context) -> Finding {
         Err(error) => return Finding::fail(CHECK, error.to_string(), ""),
     };
     match answer {
-        Err(kube::Error::Api(status))
-            if status.message.contains("fhpa.karmada.io") && status.message.contains("denied") =>
-        {
+        Err(kube::Error::Api(status)) if DENIAL.iter().all(|part| status.message.contains(part)) => {
             Finding::ok(CHECK, "a schedule that never fires is refused by the webhook (dry run)")
         }
         Err(kube::Error::Api(status)) if status.message.contains("failed calling webhook") => {

@@ -113,7 +113,7 @@ fn requirements<'a>(selector: &'a Value, path: &str) -> Vec<SelectorRequirement<
     let requirement = |requirement| SelectorRequirement {
         key: text(requirement, "/key").into(),
         operator: text(requirement, "/operator").into(),
-        values: texts(items(requirement, "/values")),
+        values: texts(items(requirement, "/values")).into_iter().map(Some).collect(),
     };
     items(selector, path).iter().map(requirement).collect()
 }

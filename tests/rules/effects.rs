@@ -1,0 +1,37 @@
+//! Fields that do nothing, or more than their author expects, and what is said of them.
+
+use super::cases::{federated_with, told};
+
+#[test]
+fn thresholds_that_empty_clusters_or_exceed_all_are_told() {
+    let object = federated_with(
+        r#""mode":"Distributed","federatedHPAAssignment":{"federatedHPAAssignmentType":"Aggregated","clusterAutoscalingPreference":[
+            {"targetCluster":{"clusterNames":["a"]},"autoscalingMinThreshold":11},
+            {"targetCluster":{"clusterNames":["b"]},"autoscalingMaxThreshold":0},
+            {"targetCluster":{"clusterNames":["c"]},"autoscalingMinThreshold":10,"autoscalingMaxThreshold":11}]}"#,
+    );
+    insta::assert_snapshot!(told(&object), @r"
+    denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[0].autoscalingMinThreshold: Invalid value: 11: must be at most maxReplicas (10), which all clusters have together
+    warning: spec.federatedHPAAssignment.clusterAutoscalingPreference[1].autoscalingMaxThreshold: these clusters run nothing
+    ");
+}
+
+#[test]
+fn a_minimum_of_zero_that_does_nothing_is_told() {
+    let object = federated_with(
+        r#""mode":"Distributed","metrics":[{"type":"External","external":{"metric":{"name":"queue"},"target":{"type":"Value","value":"10"}}}]"#,
+    )
+    .replace(r#""minReplicas":2"#, r#""minReplicas":0"#);
+    insta::assert_snapshot!(told(&object), @"warning: spec.minReplicas: 0 has no effect: each cluster keeps a replica unless scalingToZero is true");
+    let zero = object.replace(r#""mode""#, r#""scalingToZero":true,"mode""#);
+    assert_eq!(told(&zero), "");
+    assert_eq!(told(&object.replace("Distributed", "Centralized")), "");
+}
+
+#[test]
+fn a_selector_that_cannot_be_used_is_named_once() {
+    let object = federated_with(
+        r#""mode":"Distributed","metrics":[{"type":"Pods","pods":{"metric":{"name":"rps","selector":{"matchExpressions":[{"key":"zone","operator":"Near","values":["a"]}]}},"target":{"type":"AverageValue","averageValue":"1"}}}]"#,
+    );
+    insta::assert_snapshot!(told(&object), @r#"warning: spec.metrics[0].pods.metric.selector.matchExpressions[0].operator: finds no metric: Unsupported value: "Near": supported values: "In", "NotIn", "Exists", "DoesNotExist""#);
+}
