@@ -40,6 +40,11 @@ fn rules_of_one_instant_are_one_write() {
     let together = r#"{"name":"max","schedule":"0 8 * * *","targetMaxReplicas":200},
         {"name":"min","schedule":"0 8 * * *","targetMinReplicas":100}"#;
     assert_eq!(beside(together), "");
+    let crossed = together.replace("200", "50");
+    insta::assert_snapshot!(beside(&crossed), @r"
+    warning: spec.rules[0].targetMaxReplicas: would fail: this schedule sets min 100 and max 50; set targetMinReplicas too
+    warning: spec.rules[1].targetMinReplicas: would fail: this schedule sets min 100 and max 50; set targetMaxReplicas too
+    ");
     let apart = together.replacen("0 8", "0 7", 1);
     insta::assert_snapshot!(beside(&apart), @"warning: spec.rules[1].targetMinReplicas: above maxReplicas 10 of the FederatedHPA: set targetMaxReplicas too");
     let suspended = together.replace("200", r#"200,"suspend":true"#);

@@ -108,6 +108,13 @@ impl<'a> Together<'a> {
             return;
         }
         let set = self.instants.get(&(&*rule.schedule, rule.time_zone.as_deref())).copied().unwrap_or_default();
+        if let (Some(min), Some(max)) = set
+            && max < min
+            && let Some((member, other)) = other_bound(rule)
+        {
+            let text = format!("would fail: this schedule sets min {min} and max {max}; set {other} too");
+            findings.warn(CONTRADICTION, &path.field(member), text);
+        }
         if let (Some(min), None) = (rule.target_min_replicas, set.1) {
             let now = hpa.map(|hpa| hpa.max_replicas).filter(|max| min > *max);
             let after = self.greatest_max.filter(|(max, _)| min > *max);
@@ -132,6 +139,15 @@ impl<'a> Together<'a> {
             };
             findings.warn(CONTRADICTION, &path.field("targetMaxReplicas"), text);
         }
+    }
+}
+
+/// The one bound that a rule sets, and the other one; `None` where it sets both or none.
+fn other_bound(rule: &Rule<'_>) -> Option<(&'static str, &'static str)> {
+    match (rule.target_min_replicas, rule.target_max_replicas) {
+        (Some(_), None) => Some(("targetMinReplicas", "targetMaxReplicas")),
+        (None, Some(_)) => Some(("targetMaxReplicas", "targetMinReplicas")),
+        _ => None,
     }
 }
 
