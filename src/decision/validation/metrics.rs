@@ -67,7 +67,7 @@ fn validate_object_query(object: &TargetRef<'_>, namespace: &str, path: &Path<'_
         findings.invalid(RULE, &path.field("apiVersion"), &*object.api_version, detail);
     }
     validate_query(&object.name, &path.field("name"), findings);
-    if object.kind == "Namespace" && object.name != namespace && !object.name.is_empty() {
+    if names::is_other_namespace(&object.kind, &object.name, namespace) && !object.name.is_empty() {
         let detail = format!("mode Centralized measures no other namespace than that of the object ({namespace})");
         findings.invalid(RULE, &path.field("name"), &*object.name, detail);
     }

@@ -93,6 +93,12 @@ pub(super) fn path_segment(text: &str) -> Option<&'static str> {
     }
 }
 
+/// Whether an object of this kind and name is another namespace than `namespace`: its metrics are not for users of that.
+#[must_use]
+pub fn is_other_namespace(kind: &str, name: &str, namespace: &str) -> bool {
+    kind == "Namespace" && name != namespace
+}
+
 /// Why `text` cannot be the kind or the name of an object to write: a text that is special in a URL would direct the
 /// controller, with its permissions, to another object.
 #[must_use]

@@ -75,7 +75,7 @@ impl MetricsApiQuery {
             Self::Object { namespace, object, metric } => (namespace, metric, Some(object)),
         };
         let is_segment = |text: &str| !text.is_empty() && names::reference(text).is_none();
-        let foreign = object.is_some_and(|(_, kind, name)| &**kind == "Namespace" && name != namespace);
+        let foreign = object.is_some_and(|(_, kind, name)| names::is_other_namespace(kind, name, namespace));
         if foreign || !is_segment(&metric.name) || object.is_some_and(|(_, _, name)| !is_segment(name)) {
             let message = format!(
                 "the metric {:?} of spec.metrics cannot be asked for: correct its name, or that of its object",
