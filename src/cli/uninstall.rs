@@ -63,8 +63,8 @@ Example:
   fhpa uninstall --kubeconfig karmada.config
 
 Exit codes:
-  0  everything was removed, or is another installation's (--only-if-url)
-  1  something is left; the output says what
+  0  everything was removed
+  1  something is left, or everything to another installation (--only-if-url); the output says what
   2  the arguments or the kubeconfig cannot be used";
 
 /// Something remains.
@@ -132,9 +132,11 @@ impl Removal {
             Ok(None) => {}
             Ok(Some(url)) => {
                 self.print_line(&format!(
-                    "The webhook is registered with {url}: another installation acts here, and everything is left to it."
+                    "The webhook is registered with {url}: another installation acts here, and everything is left to it. \
+                     To remove what is there all the same, run `fhpa uninstall` without --only-if-url; to remove only \
+                     this release of a chart, `helm uninstall --no-hooks`."
                 ));
-                return true;
+                return false;
             }
             Err(failure) => {
                 self.print_line(&format!("It is not known whose installation this is: {failure}"));

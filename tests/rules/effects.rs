@@ -11,7 +11,7 @@ fn thresholds_that_empty_clusters_or_exceed_all_are_told() {
             {"targetCluster":{"clusterNames":["c"]},"autoscalingMinThreshold":10,"autoscalingMaxThreshold":11}]}"#,
     );
     insta::assert_snapshot!(told(&object), @r"
-    denied: spec.federatedHPAAssignment.clusterAutoscalingPreference[0].autoscalingMinThreshold: Invalid value: 11: must be at most maxReplicas (10), which all clusters have together
+    warning: spec.federatedHPAAssignment.clusterAutoscalingPreference[0].autoscalingMinThreshold: above maxReplicas 10: not every cluster gets as many
     warning: spec.federatedHPAAssignment.clusterAutoscalingPreference[1].autoscalingMaxThreshold: these clusters run nothing
     ");
 }

@@ -80,6 +80,30 @@ async fn a_refused_run_is_not_told_as_executed_when_a_later_one_of_its_object_se
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_late_run_stands_where_the_later_one_of_its_object_is_refused() {
+    let stage = Stage::with_web("2026-11-20T07:49:00Z").await;
+    stage.federated_hpa(Some(3), 10).await;
+    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
+    let rules = json!([
+        {"name": "down", "schedule": "0 8 * * *", "targetMaxReplicas": 5},
+        {"name": "more", "schedule": "30 8 * * *", "targetMaxReplicas": 2},
+    ]);
+    stage.cron_on("shop", hpa, rules).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(5).await;
+    one.stop().await;
+    stage.until("2026-11-20T09:00:00Z").await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    stage.pass(5).await;
+    assert_eq!(stage.hpas().get("web").await.unwrap().spec.max_replicas, 5);
+    let history = stage.history_of("shop").await;
+    assert!(history[0].contains("08:00:00 executed 09:00:00"), "{history:?}");
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_that_is_tried_again_does_not_undo_a_later_one_of_another_object() {
     let stage = Stage::at("2026-11-20T07:59:00Z").await;
     stage.cron_on("b", web(), json!([rule("up", "0 8 * * *", 10)])).await;

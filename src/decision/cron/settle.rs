@@ -28,7 +28,7 @@ pub enum Outcome {
     Postponed(String),
     /// It failed and is not retried.
     GivenUp(String),
-    /// It is not executed, because a later run of another object sets the same values.
+    /// It is not executed, or left nothing, because a later run sets the same values.
     Superseded(String),
 }
 

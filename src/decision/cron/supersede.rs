@@ -6,8 +6,9 @@
 use jiff::Timestamp;
 
 use super::ledger::{Action, Rule};
+use super::settle::{Attempt, Outcome};
 
-/// A run of another object on the same target, due or executed, or a due one of the same object.
+/// A run of another object on the same target, due or executed, or an executed one of the same object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Later {
     /// When it was due.
@@ -25,7 +26,32 @@ pub struct Later {
 /// # Errors
 /// No value is left: returns the run that sets the last of them.
 pub fn remainder<'a>(rule: &Rule<'_>, scheduled: Timestamp, others: &'a [Later]) -> Result<Action, &'a Later> {
-    let mut left = rule.action;
+    left_of(rule.action, scheduled, others)
+}
+
+/// Tells of `attempts`, all of `object`, what stands: of a run that was executed together with later ones, the values
+/// that these left.
+pub fn leave_what_stands(object: &str, attempts: &mut [Attempt]) {
+    let executed = |attempt: &Attempt| {
+        let Outcome::Executed(action) = attempt.outcome else { return None };
+        Some(Later { scheduled: attempt.scheduled, action, rule: attempt.rule.to_string(), object: object.to_owned() })
+    };
+    if attempts.len() < 2 {
+        return;
+    }
+    let executed: Vec<Later> = attempts.iter().filter_map(executed).collect();
+    for attempt in attempts {
+        let Outcome::Executed(action) = attempt.outcome else { continue };
+        attempt.outcome = match left_of(action, attempt.scheduled, &executed) {
+            Ok(left) => Outcome::Executed(left),
+            Err(later) => Outcome::Superseded(later.message()),
+        };
+    }
+}
+
+/// What later runs leave of an action.
+fn left_of(action: Action, scheduled: Timestamp, others: &[Later]) -> Result<Action, &Later> {
+    let mut left = action;
     for later in others.iter().filter(|later| later.scheduled > scheduled) {
         left = left.without(later.action);
         if left == Action::default() {

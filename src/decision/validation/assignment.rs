@@ -123,8 +123,8 @@ fn validate_thresholds(
         && most >= 1
         && min > most
     {
-        let detail = format!("must be at most maxReplicas ({most}), which all clusters have together");
-        findings.invalid(RULE, &path.field("autoscalingMinThreshold"), min, detail);
+        let text = format!("above maxReplicas {most}: not every cluster gets as many");
+        findings.warn(RULE, &path.field("autoscalingMinThreshold"), text);
     }
     if max == Some(0) {
         findings.warn(RULE, &path.field("autoscalingMaxThreshold"), "these clusters run nothing");

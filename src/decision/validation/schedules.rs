@@ -105,7 +105,7 @@ pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Pa
     }
 }
 
-/// Whether a rule with this schedule may have this `maxDelaySeconds` ([`validate_delay`]).
+/// Whether a rule with this schedule may have this `maxDelaySeconds`.
 #[must_use]
 pub fn may_delay(schedule: &Schedule, seconds: i64) -> bool {
     seconds >= limits::LATENESS && seconds < schedule.shortest_interval().as_secs()

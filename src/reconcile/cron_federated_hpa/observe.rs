@@ -58,13 +58,6 @@ impl Observed {
         self.agenda.due.iter().filter(is_owed).collect()
     }
 
-    /// The owed runs of this object, which supersede its earlier ones.
-    pub fn own(&self, key: &Key, owed: &[&Due], rules: &[Rule<'_>]) -> Vec<Later> {
-        let Some(first) = owed.first().filter(|_| owed.len() > 1) else { return Vec::new() };
-        let later = owed.iter().filter(|due| due.scheduled > first.scheduled);
-        later.filter_map(|due| run(due, rules, key.to_string())).collect()
-    }
-
     /// When to reconcile again, if no event happens: at the next run, or when an owed run becomes too late.
     pub fn wake(&self, owed: &[&Due]) -> Option<Timestamp> {
         let too_late = |deadline: Timestamp| deadline.checked_add(SignedDuration::from_nanos(1)).ok();

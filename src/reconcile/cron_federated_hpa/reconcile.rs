@@ -27,7 +27,7 @@ use crate::controller::shared;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::cron::ledger::{Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
-use crate::decision::cron::supersede::{Later, remainder};
+use crate::decision::cron::supersede::{Later, leave_what_stands, remainder};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::ReconcileResult;
@@ -151,11 +151,10 @@ impl CronWorker {
         let rules = observed.rules(&entry);
         let owed = observed.owed(&rules, &retry_state.attempts);
         let others = if owed.is_empty() { Vec::new() } else { self.cache.others(key, &entry) };
-        let mut later = observe::others(now, &others);
-        later.extend(observed.own(key, &owed, &rules));
-        let (runs, superseded) = sorted(&owed, &rules, &later, now);
+        let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others), now);
         retry_state.learn(superseded);
-        let executed = self.executor.execute(leader, key, &entry, &runs).await?;
+        let mut executed = self.executor.execute(leader, key, &entry, &runs).await?;
+        leave_what_stands(&key.to_string(), &mut executed.attempts);
         retry_state.records = executed.is_all_done();
         retry_state.learn(executed.attempts);
         let owed = observed.owed(&rules, &retry_state.attempts);
@@ -283,16 +282,16 @@ impl CronWorker {
     }
 }
 
-/// Splits `owed` into runs to execute, and those superseded by later runs.
+/// Splits `owed` into runs to execute, and those superseded by later runs of `others`.
 fn sorted<'a>(
     owed: &[&'a Due],
     rules: &'a [Rule<'a>],
-    later: &[Later],
+    others: &[Later],
     now: Timestamp,
 ) -> (Vec<Run<'a>>, Vec<Attempt>) {
     let (mut runs, mut superseded) = (Vec::new(), Vec::new());
     for (due, rule) in owed.iter().filter_map(|due| Some((*due, rules.get(due.rule)?))) {
-        match remainder(rule, due.scheduled, later) {
+        match remainder(rule, due.scheduled, others) {
             Ok(action) => runs.push(Run { due, rule, action }),
             Err(later) => superseded.push(Attempt {
                 rule: shared::text(rule.name),

@@ -23,7 +23,7 @@ use crate::decision::plan::{Action, Entry, Plan};
 pub(super) async fn carry_out(applier: &Applier, about: ApplyContext<'_>, plan: &Plan<'_>) -> Result<bool, WriteError> {
     let mut steps = Steps::default();
     for step in plan.now() {
-        if let Some(action) = without(&step.action, &steps.refused, about.binding) {
+        if let Some(action) = beside(&step.action, &steps.refused, about.binding) {
             let result = applier.apply(about, &action).await;
             steps.took(&step.action, result)?;
         }
@@ -89,16 +89,29 @@ fn is_of_one_cluster(action: &Action<'_>, failure: &Failure) -> bool {
     }
 }
 
-/// The step without new clusters that refused their HPA: a workload without an HPA would not be scaled there. `None`
-/// where nothing else is left of it.
-fn without<'a, 's>(step: &'s Action<'a>, refused: &BTreeSet<&str>, binding: &Binding) -> Option<Cow<'s, Action<'a>>> {
-    let Action::UpdateBinding { entries, evictions } = step else { return Some(Cow::Borrowed(step)) };
-    let now = || binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number)));
-    let is_left = |cluster: &str| !refused.contains(cluster) || now().any(|(name, _)| name == cluster);
-    let left: Vec<Entry<'_>> = entries.iter().filter(|entry| is_left(entry.cluster)).copied().collect();
-    if left.len() == entries.len() {
+/// The step as it may be written beside new clusters that refused their HPA; `None`: not now. They get no entry, as a
+/// workload without an HPA would not be scaled there, and nobody leaves meanwhile, as it may be for them.
+fn beside<'a, 's>(step: &'s Action<'a>, refused: &BTreeSet<&str>, binding: &'a Binding) -> Option<Cow<'s, Action<'a>>> {
+    let stored = || binding.entries().iter().map(|(cluster, number)| Entry { cluster, replicas: replicas(*number) });
+    let has = |cluster: &str| stored().any(|entry| entry.cluster == cluster);
+    if refused.iter().all(|cluster| has(cluster)) {
         return Some(Cow::Borrowed(step));
     }
-    let changed = !now().eq(left.iter().map(|entry| (entry.cluster, entry.replicas)));
-    changed.then(|| Cow::Owned(Action::UpdateBinding { entries: left, evictions: evictions.clone() }))
+    match step {
+        Action::UpdateBinding { entries, .. } => {
+            let mut left: Vec<Entry<'a>> = entries
+                .iter()
+                .filter(|entry| !refused.contains(entry.cluster) || has(entry.cluster))
+                .copied()
+                .collect();
+            let leave: Vec<Entry<'a>> =
+                stored().filter(|entry| entries.iter().all(|planned| planned.cluster != entry.cluster)).collect();
+            left.extend(leave);
+            left.sort_unstable_by_key(|entry| entry.cluster);
+            let changed = !stored().eq(left.iter().copied());
+            changed.then(|| Cow::Owned(Action::UpdateBinding { entries: left, evictions: Vec::new() }))
+        }
+        Action::DeleteHpa { cluster } if has(cluster) => None,
+        _ => Some(Cow::Borrowed(step)),
+    }
 }

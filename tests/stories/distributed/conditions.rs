@@ -93,6 +93,29 @@ async fn a_cluster_that_refuses_its_first_hpa_holds_no_other_one_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nobody_leaves_for_a_cluster_that_refuses_its_first_hpa() {
+    let (stage, one) = begun(2).await;
+    let mut placement = weights(&[1, 1]);
+    placement["clusterAffinity"] = json!({"clusterNames": ["member1"]});
+    stage.web(2, placement).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.entries().await, "member1=2", "{:?}", stage.messages().await);
+    let hpa = serde_json::from_value(stage.get("FederatedHPA", "web").await).unwrap();
+    let name = fhpa::reconcile::federated_hpa::manifest::work_name(&hpa);
+    let propagated = json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+        "metadata": {"name": name, "namespace": "karmada-es-member2"}, "spec": {"workload": {"manifests": []}}});
+    stage.create(propagated).await;
+    let other = json!({"clusterNames": ["member2"]});
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"clusterAffinity": other}}})).await;
+    // Also when it may leave unreplaced.
+    stage.pass(720).await;
+    assert_eq!(stage.entries().await, "member1=2", "{:?}", stage.messages().await);
+    assert_eq!((stage.replicas().await, stage.bounds().await), ("1 -".into(), "1..1 -".into()));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn unknown_capacity_is_told_where_the_policy_goes_by_it() {
     let (stage, one) = begun(2).await;
     stage.web(2, weights(&[1, 1])).await;

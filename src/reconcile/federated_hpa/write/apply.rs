@@ -111,9 +111,19 @@ impl Applier {
         }
         let written = self.writer.binding(about.leader, binding, patch, false).await?;
         if about.evicts {
-            return Ok(());
+            return self.regroup(about.leader, &written, about.group).await;
         }
         self.answer(about.leader, &written, about.group, true).await
+    }
+
+    /// Writes the affinity group in use, and no more: an abandoned one is not gone back to at once, whatever an eviction
+    /// waits for.
+    async fn regroup(&self, leader: &Leader, binding: &ResourceBinding, group: &str) -> Result<(), WriteError> {
+        if group.is_empty() || group == binding.status.scheduler_observing_affinity_name {
+            return Ok(());
+        }
+        let patch = json!({"status": {"schedulerObservingAffinityName": group}});
+        self.writer.binding(leader, binding, patch, true).await.map(|_| ())
     }
 
     /// Updates the fields of the binding that the scheduler would write. Returns whether there was a difference.
