@@ -15,7 +15,7 @@
 //! be given back; the same for a cluster that Karmada's own division left out before a FederatedHPA held the workload;
 //! the whole copy of a workload that was Duplicated when the cluster left, while another serves; a quarter of the
 //! replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a replacement,
-//! also of one after a taint, a label or a change of mode; what a member's HPA added since the workload was Duplicated,
+//! also of one after a takeover, a taint, a label or a change of mode; what a member's HPA added since the workload was Duplicated,
 //! while the maxes of all clusters come down; pods while the workloads of the namespace exceed a
 //! FederatedResourceQuota, which makes Karmada refuse every division of them.
 
@@ -100,6 +100,7 @@ impl Pods {
             past.moves_after &= held;
             past.exceed(target, world);
             if held && !past.held {
+                past.taken = Some(world.now);
                 // What runs by now was asked for by users.
                 past.owed = 0;
                 for share in past.shares.values_mut() {

@@ -56,6 +56,8 @@ pub struct Past {
     /// Whether somebody holds it, or when nobody did any more.
     pub held: bool,
     pub released: Option<Timestamp>,
+    /// When somebody took it: clusters that are no candidates leave then.
+    pub taken: Option<Timestamp>,
     /// The placement of its binding, and when it became that.
     pub placement: Option<u64>,
     pub placed: Option<Timestamp>,
@@ -237,7 +239,7 @@ impl Past {
         let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
         let place = court.world.clusters.get(cluster);
         let labelled = place.and_then(|place| place.labelled);
-        let late = late || [self.placed, labelled].into_iter().flatten().any(gives_up);
+        let late = late || [self.placed, self.taken, labelled].into_iter().flatten().any(gives_up);
         let tainted = place.and_then(|place| place.tainted);
         let waited = [tainted, self.switched].into_iter().flatten().min();
         let late = late || left == 0 && waited.is_some_and(|since| ended(since, court.world));
@@ -294,7 +296,10 @@ impl Past {
             // What was asked for in its place while it left may not be ready yet.
             let demand: i64 = others().map(|share| share.demand).sum();
             let due = self.lost.iter().map(|lost| lost.wanted).chain([demand]).max().unwrap_or_default();
-            let lost = Lost { cluster: cluster.to_owned(), wanted: asked.min(due) + uncovered, since: court.worked };
+            // Together they run no more than max, and what their HPAs remove then was part of that.
+            let most = court.world.acts_on(target).map_or(i64::MAX, |(_, hpa)| hpa.bounds.max);
+            let wanted = (asked.min(due) + uncovered).min(most);
+            let lost = Lost { cluster: cluster.to_owned(), wanted, since: court.worked };
             self.lost.push(lost);
         }
     }

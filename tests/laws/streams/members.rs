@@ -448,6 +448,23 @@ fn a_tainted_or_relabelled_cluster_may_leave_after_the_longest_time_of_a_replace
     };
     relabelled(600).keeps();
     relabelled(300).breaks("law 3");
+    let taken = |seconds: i64| {
+        let mut stream = Stream::untold();
+        stream.pass(1_000);
+        stream.edit("", "FederatedHPA", |hpa| hpa["metadata"]["finalizers"] = json!([]));
+        stream.pass(100);
+        stream.broken();
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["metadata"]["finalizers"] = json!([fhpa::reconcile::federated_hpa::names::FINALIZER]);
+        });
+        stream.pass(seconds);
+        stream.broken();
+        stream.put("", binding(&[("member2", 4)]));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    taken(600).keeps();
+    taken(300).breaks("law 3");
     // A leader that begins meanwhile waits as long again.
     let led = |until: i64, seconds: i64| {
         let mut stream = Stream::untold();
