@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::failure::{Asked, Failure};
 use super::request::send;
+use crate::api::lenient::null_as_default;
 
 /// Objects of a page.
 pub const PAGE: u32 = 500;
@@ -18,6 +19,8 @@ pub const PAGE: u32 = 500;
 struct Page<T> {
     #[serde(default)]
     metadata: ListMeta,
+    /// Null in an empty list of metadata.
+    #[serde(default, deserialize_with = "null_as_default")]
     items: Vec<T>,
 }
 

@@ -109,9 +109,12 @@ impl View {
             Form::Partial => ("PartialObjectMetadataList", "meta.k8s.io/v1".to_owned()),
             _ => (self.resource.list_kind.as_str(), self.resource.api_version(&self.version.name)),
         };
-        let head =
-            format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":[");
-        let mut bytes = head.into_bytes();
+        let head = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":");
+        if items.is_empty() && self.form == Form::Partial {
+            // As kube-apiserver writes it, which makes this list anew.
+            return format!("{head}null}}\n").into_bytes().into();
+        }
+        let mut bytes = format!("{head}[").into_bytes();
         for (at, item) in items.iter().enumerate() {
             if at > 0 {
                 bytes.push(b',');
