@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::Client;
 use kube::api::ListParams;
+use kube::{Client, Resource as _};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -15,6 +15,7 @@ use super::install::name;
 use super::question;
 use super::terminal::Color;
 use crate::admission::registration::{Location, NAME, base_url};
+use crate::api::FederatedHPA;
 use crate::convert;
 use crate::decision::validation::Settings;
 use crate::install::apply::{each, each_metadata, place};
@@ -293,11 +294,12 @@ impl Removal {
     }
 
     async fn hand_back(&mut self, hold: Option<&LeaseHold>, deadline: Instant) -> bool {
-        const PATH: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
         let mut stored = 0_usize;
         let place = ("autoscaling.karmada.io", "federatedhpas");
         let count = |_| stored = stored.saturating_add(1);
-        if let Err(failure) = each_metadata(&self.client, PATH, ListParams::default(), place, count).await {
+        if let Err(failure) =
+            each_metadata(&self.client, &FederatedHPA::url_path(&(), None), ListParams::default(), place, count).await
+        {
             self.print_line(&format!("FederatedHPAs  failed: {failure}"));
             return false;
         }

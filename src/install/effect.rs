@@ -3,17 +3,15 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use kube::Client;
 use kube::api::ListParams;
+use kube::{Client, Resource as _};
 
 use super::apply::each_metadata;
+use crate::api::{FederatedHPA, Work};
 use crate::controller::failure::Failure;
 use crate::decision::freeze::FREEZE;
-use crate::reconcile::federated_hpa::names::FINALIZER;
+use crate::reconcile::federated_hpa::cache::entry::is_held;
 use crate::runtime::watch::{MANAGED_BY, OURS};
-
-const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
-const WORKS: &str = "/apis/work.karmada.io/v1alpha1/works";
 
 /// Workloads that are handed back, and their HPAs in members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,13 +29,12 @@ impl Effect {
     pub async fn read(client: &Client) -> Result<Self, Failure> {
         let (mut workloads, mut hpas, mut clusters) = (0_usize, 0_usize, BTreeSet::new());
         let place = ("autoscaling.karmada.io", "federatedhpas");
-        each_metadata(client, HPAS, ListParams::default(), place, |hpa| {
-            let held = hpa.finalizers.iter().flatten().any(|name| name == FINALIZER);
-            workloads = workloads.saturating_add(usize::from(held));
+        each_metadata(client, &FederatedHPA::url_path(&(), None), ListParams::default(), place, |hpa| {
+            workloads = workloads.saturating_add(usize::from(is_held(&hpa)));
         })
         .await?;
         let ours = ListParams::default().labels(&format!("{MANAGED_BY}={OURS}"));
-        each_metadata(client, WORKS, ours, ("work.karmada.io", "works"), |work| {
+        each_metadata(client, &Work::url_path(&(), None), ours, ("work.karmada.io", "works"), |work| {
             hpas = hpas.saturating_add(1);
             clusters.extend(work.namespace);
         })

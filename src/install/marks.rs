@@ -1,9 +1,10 @@
 //! ResourceBindings that fhpa suspended, and which of them no FederatedHPA serves. Talks to the API server.
 
-use kube::Client;
+use kube::{Client, Resource as _};
 use serde_json::Value;
 
 use super::apply::each;
+use crate::api::ResourceBinding;
 use crate::controller::failure::Failure;
 use crate::decision::names::SUSPENDED_FOR;
 
@@ -25,7 +26,6 @@ pub struct Marked {
 /// # Errors
 /// When the API server rejects the request or is unreachable.
 pub async fn marked(client: &Client) -> Result<Vec<Marked>, Failure> {
-    const PATH: &str = "/apis/work.karmada.io/v1alpha2/resourcebindings";
     let text = |object: &Value, path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
     let mark = |binding: &Value| {
         let owner = binding.pointer("/metadata/annotations")?.get(SUSPENDED_FOR)?.as_str()?;
@@ -37,7 +37,10 @@ pub async fn marked(client: &Client) -> Result<Vec<Marked>, Failure> {
         })
     };
     let mut marked = Vec::new();
-    each(client, PATH, "work.karmada.io", "resourcebindings", |binding| marked.extend(mark(&binding))).await?;
+    each(client, &ResourceBinding::url_path(&(), None), "work.karmada.io", "resourcebindings", |binding| {
+        marked.extend(mark(&binding));
+    })
+    .await?;
     Ok(marked)
 }
 

@@ -1,7 +1,7 @@
 //! FederatedHPAs that are stored without a mode: Karmada's own controller ran them as Centralized. Talks to the API
 //! server.
 
-use kube::Client;
+use kube::{Client, Resource as _};
 use serde_json::Value;
 
 use super::apply::{each, list};
@@ -11,14 +11,12 @@ use crate::decision::few::Few;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::wholeness::{Wholeness, wholeness};
 
-const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
-
 /// All stored FederatedHPAs.
 ///
 /// # Errors
 /// When the API server rejects the request or is unreachable.
 pub async fn federated_hpas(client: &Client) -> Result<Vec<Value>, Failure> {
-    list(client, HPAS, "autoscaling.karmada.io", "federatedhpas").await
+    list(client, &FederatedHPA::url_path(&(), None), "autoscaling.karmada.io", "federatedhpas").await
 }
 
 /// Those that have no mode and never had one, by namespace and name. One that is being deleted needs none.
@@ -40,7 +38,10 @@ fn undecided(object: Value) -> Option<String> {
 /// As [`federated_hpas`].
 pub async fn question(client: &Client) -> Result<Option<String>, Failure> {
     let mut names = Vec::new();
-    each(client, HPAS, "autoscaling.karmada.io", "federatedhpas", |object| names.extend(undecided(object))).await?;
+    each(client, &FederatedHPA::url_path(&(), None), "autoscaling.karmada.io", "federatedhpas", |object| {
+        names.extend(undecided(object));
+    })
+    .await?;
     let stored = match names.len() {
         0 => return Ok(None),
         1 => "1 FederatedHPA is stored without spec.mode".to_owned(),

@@ -7,20 +7,21 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{ListParams, ObjectMeta};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource as _};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
+use crate::api::{FederatedHPA, ResourceBinding};
 use crate::controller::failure::{Asked, Failure};
 use crate::controller::key::Key;
 use crate::controller::pages::metadata_pages;
 use crate::decision::lease::Timings;
 use crate::decision::names::SUSPENDED_FOR;
 use crate::decision::validation::Settings;
+use crate::reconcile::federated_hpa::cache::entry::is_held;
 use crate::reconcile::federated_hpa::cache::{Cache, View};
 use crate::reconcile::federated_hpa::centralized;
-use crate::reconcile::federated_hpa::names::FINALIZER;
 use crate::reconcile::federated_hpa::observe::failover;
 use crate::reconcile::{HandBackController, Options};
 use crate::runtime::clock;
@@ -35,8 +36,6 @@ use crate::runtime::zones::ZoneDatabase;
 
 /// Interval between checks of the remaining workloads.
 const LOOK: Duration = Duration::from_millis(200);
-const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
-const BINDINGS: &str = "/apis/work.karmada.io/v1alpha2/resourcebindings";
 /// Maximum number of objects that are reconciled at the same time.
 const CONCURRENCY: usize = 16;
 
@@ -171,14 +170,13 @@ async fn held(client: &Client) -> Result<BTreeSet<Key>, Failure> {
     let key = |metadata: &ObjectMeta, name: &str| Key::new(metadata.namespace.as_deref().unwrap_or_default(), name);
     let (group, resource) = ("autoscaling.karmada.io", "federatedhpas");
     let asked = Asked { verb: "list", group, resource, object: &resource };
-    metadata_pages(client, HPAS, ListParams::default(), asked, |hpa| {
-        let holds = hpa.finalizers.iter().flatten().any(|name| name == FINALIZER);
-        held.extend(hpa.name.as_deref().filter(|_| holds).map(|name| key(&hpa, name)));
+    metadata_pages(client, &FederatedHPA::url_path(&(), None), ListParams::default(), asked, |hpa| {
+        held.extend(hpa.name.as_deref().filter(|_| is_held(&hpa)).map(|name| key(&hpa, name)));
     })
     .await?;
     let (group, resource) = ("work.karmada.io", "resourcebindings");
     let asked = Asked { verb: "list", group, resource, object: &resource };
-    metadata_pages(client, BINDINGS, ListParams::default(), asked, |binding| {
+    metadata_pages(client, &ResourceBinding::url_path(&(), None), ListParams::default(), asked, |binding| {
         let owner = binding.annotations.as_ref().and_then(|annotations| annotations.get(SUSPENDED_FOR));
         held.extend(owner.map(|name| key(&binding, name)));
     })

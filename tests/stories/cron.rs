@@ -3,7 +3,7 @@
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{Stage, at};
+use super::{Stage, at, federated_web};
 
 /// A rule that sets replicas.
 pub fn rule(name: &str, schedule: &str, replicas: i32) -> Value {
@@ -83,12 +83,11 @@ async fn rules_of_one_instant_run_in_their_order_with_one_write() {
 async fn bounds_of_a_federated_hpa_are_set_and_nothing_else_of_it() {
     let stage = Stage::with_web("2026-11-20T08:29:50Z").await;
     stage.federated_hpa(Some(2), 10).await;
-    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
     let rules = json!([
         {"name": "both", "schedule": "30 8 * * *", "targetMinReplicas": 20, "targetMaxReplicas": 40},
         {"name": "max", "schedule": "31 8 * * *", "targetMaxReplicas": 50},
     ]);
-    stage.cron_on("shop", hpa, rules).await;
+    stage.cron_on("shop", federated_web(), rules).await;
     let before = stage.hpas().get("web").await.unwrap().spec;
     let mut one = stage.controller("one");
     one.leads().await;

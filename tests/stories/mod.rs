@@ -99,6 +99,11 @@ pub struct Stage {
     pub wall: Wall,
 }
 
+/// The FederatedHPA `web` as the target of cron rules.
+pub fn federated_web() -> Value {
+    json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"})
+}
+
 impl Stage {
     /// A control plane at a time of day.
     pub async fn at(start: &str) -> Self {

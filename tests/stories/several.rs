@@ -3,8 +3,8 @@
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::Stage;
 use super::cron::rule;
+use super::{Stage, federated_web};
 
 fn web() -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"})
@@ -63,12 +63,11 @@ async fn late_runs_of_two_objects_end_with_the_later_one_whatever_their_names() 
 async fn a_refused_run_is_not_told_as_executed_when_a_later_one_of_its_object_sets_the_same() {
     let stage = Stage::with_web("2026-11-20T07:59:00Z").await;
     stage.federated_hpa(Some(13), 20).await;
-    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
     let rules = json!([
         {"name": "down", "schedule": "0 8 * * *", "targetMaxReplicas": 12},
         {"name": "up", "schedule": "2 8 * * *", "targetMinReplicas": 13, "targetMaxReplicas": 18},
     ]);
-    stage.cron_on("shop", hpa, rules).await;
+    stage.cron_on("shop", federated_web(), rules).await;
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until("2026-11-20T08:05:00Z").await;
@@ -83,12 +82,11 @@ async fn a_refused_run_is_not_told_as_executed_when_a_later_one_of_its_object_se
 async fn a_late_run_stands_where_the_later_one_of_its_object_is_refused() {
     let stage = Stage::with_web("2026-11-20T07:49:00Z").await;
     stage.federated_hpa(Some(3), 10).await;
-    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
     let rules = json!([
         {"name": "down", "schedule": "0 8 * * *", "targetMaxReplicas": 5},
         {"name": "more", "schedule": "30 8 * * *", "targetMaxReplicas": 2},
     ]);
-    stage.cron_on("shop", hpa, rules).await;
+    stage.cron_on("shop", federated_web(), rules).await;
     let mut one = stage.controller("one");
     one.leads().await;
     stage.pass(5).await;
@@ -121,10 +119,9 @@ async fn a_run_that_is_tried_again_does_not_undo_a_later_one_of_another_object()
 
 #[tokio::test(start_paused = true)]
 async fn what_a_later_run_leaves_alone_is_still_set_and_recorded_as_such() {
-    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
     let both = json!([{"name": "both", "schedule": "0 8 * * *", "targetMinReplicas": 3, "targetMaxReplicas": 30}]);
     let max = json!([{"name": "max", "schedule": "30 8 * * *", "targetMaxReplicas": 40}]);
-    let stage = down_over(&[("z", hpa.clone(), both), ("a", hpa, max)]).await;
+    let stage = down_over(&[("z", federated_web(), both), ("a", federated_web(), max)]).await;
     stage.until("2026-11-20T09:00:00Z").await;
     let mut two = stage.controller("two");
     two.leads().await;

@@ -4,8 +4,8 @@
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::Stage;
 use super::cron::{rule, with};
+use super::{Stage, federated_web};
 
 /// A stage whose CRDs check no rules, as Karmada's own do, and that has no webhook.
 async fn unchecked(start: &str) -> Stage {
@@ -47,8 +47,9 @@ async fn a_failure_limit_of_zero_keeps_no_failure_and_crashes_nothing() {
 async fn a_federated_hpa_without_a_minimum_is_a_target() {
     let stage = unchecked("2026-11-20T08:29:50Z").await;
     stage.federated_hpa(None, 10).await;
-    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
-    stage.cron_on("shop", hpa, json!([{"name": "up", "schedule": "30 8 * * *", "targetMinReplicas": 3}])).await;
+    stage
+        .cron_on("shop", federated_web(), json!([{"name": "up", "schedule": "30 8 * * *", "targetMinReplicas": 3}]))
+        .await;
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until("2026-11-20T08:30:01Z").await;
@@ -151,12 +152,11 @@ async fn a_zone_that_differs_from_machine_to_machine_is_told() {
 async fn a_minimum_above_the_maximum_is_a_failure_that_names_both() {
     let stage = Stage::with_web("2026-11-20T08:29:50Z").await;
     stage.federated_hpa(Some(2), 10).await;
-    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
     let rules = json!([
         {"name": "bad", "schedule": "30 8 * * *", "targetMinReplicas": 20, "maxDelaySeconds": 3600},
         {"name": "good", "schedule": "40 8 * * *", "targetMaxReplicas": 12},
     ]);
-    stage.cron_on("shop", hpa, rules).await;
+    stage.cron_on("shop", federated_web(), rules).await;
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until("2026-11-20T08:41:00Z").await;
@@ -187,8 +187,9 @@ async fn fields_that_nobody_here_knows_stay_in_a_federated_hpa() {
         &kube::api::ApiResource::erase::<fhpa::api::FederatedHPA>(&()),
     );
     api.patch("web", &PatchParams::default(), &Patch::Merge(&more)).await.unwrap();
-    let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA", "name": "web"});
-    stage.cron_on("shop", hpa, json!([{"name": "up", "schedule": "30 8 * * *", "targetMaxReplicas": 20}])).await;
+    stage
+        .cron_on("shop", federated_web(), json!([{"name": "up", "schedule": "30 8 * * *", "targetMaxReplicas": 20}]))
+        .await;
     let mut one = stage.controller("one");
     one.leads().await;
     stage.until("2026-11-20T08:30:01Z").await;

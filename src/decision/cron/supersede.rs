@@ -3,6 +3,8 @@
 //! The result of runs on one target is that of their instants in order: a value that a later run sets is no longer set
 //! by an earlier run, regardless of how late that is.
 
+use std::fmt;
+
 use jiff::Timestamp;
 
 use super::ledger::{Action, Rule};
@@ -31,14 +33,14 @@ pub fn remainder<'a>(rule: &Rule<'_>, scheduled: Timestamp, others: &'a [Later])
 
 /// Tells of `attempts`, all of `object`, what stands: of a run that was executed together with later ones, the values
 /// that these left.
-pub fn leave_what_stands(object: &str, attempts: &mut [Attempt]) {
-    let executed = |attempt: &Attempt| {
-        let Outcome::Executed(action) = attempt.outcome else { return None };
-        Some(Later { scheduled: attempt.scheduled, action, rule: attempt.rule.to_string(), object: object.to_owned() })
-    };
+pub fn leave_what_stands(object: &dyn fmt::Display, attempts: &mut [Attempt]) {
     if attempts.len() < 2 {
         return;
     }
+    let executed = |attempt: &Attempt| {
+        let Outcome::Executed(action) = attempt.outcome else { return None };
+        Some(Later { scheduled: attempt.scheduled, action, rule: attempt.rule.to_string(), object: object.to_string() })
+    };
     let executed: Vec<Later> = attempts.iter().filter_map(executed).collect();
     for attempt in attempts {
         let Outcome::Executed(action) = attempt.outcome else { continue };

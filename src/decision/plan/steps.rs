@@ -149,9 +149,7 @@ impl<'a> Writes<'a> {
         clusters: &[&'a Cluster<'a>],
         transitions: &[Transition],
     ) {
-        let above = budget.above > 0;
         for (at, (cluster, transition)) in clusters.iter().zip(transitions).enumerate() {
-            let ceiling = ceiling(cluster);
             let written = cluster.hpa.and_then(|hpa| hpa.written);
             match *transition {
                 Transition::Have { bounds, held, .. } if bounds.is_some() => {
@@ -162,10 +160,8 @@ impl<'a> Writes<'a> {
                     let write = Write { at, cluster, bounds, held };
                     if cluster.hpa.is_some() && written.is_none() {
                         self.later.push(write.step(Wait::Gone, 0, Why::Assigned));
-                    } else if bounds.max <= taken(cluster, above) || !request.policy.divides() {
-                        self.write(&write, ceiling, why(written, bounds));
                     } else {
-                        self.raises.push(write);
+                        self.sort(request, budget, write, why(written, bounds));
                     }
                 }
                 Transition::Leave(bounds)
@@ -173,14 +169,19 @@ impl<'a> Writes<'a> {
                 {
                     let why = Some(why(written, bounds)).filter(|why| matches!(why, Why::MaxRaised { .. }));
                     let write = Write { at, cluster, bounds, held: false };
-                    if bounds.max <= taken(cluster, above) || !request.policy.divides() {
-                        self.write(&write, ceiling, why.unwrap_or(Why::ClusterLeaving));
-                    } else {
-                        self.raises.push(write);
-                    }
+                    self.sort(request, budget, write, why.unwrap_or(Why::ClusterLeaving));
                 }
                 Transition::Have { .. } | Transition::Leave(_) | Transition::Drop | Transition::Rest => {}
             }
+        }
+    }
+
+    /// Writes bounds whose max may be in effect in their cluster; others are raises.
+    fn sort(&mut self, request: &Request<'_>, budget: &Budget, write: Write<'a>, why: Why) {
+        if write.bounds.max <= taken(write.cluster, budget.above > 0) || !request.policy.divides() {
+            self.write(&write, ceiling(write.cluster), why);
+        } else {
+            self.raises.push(write);
         }
     }
 

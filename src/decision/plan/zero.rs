@@ -35,10 +35,10 @@ pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], se
         let cluster = assignee.participant.cluster;
         // A new cluster begins at zero.
         let new = cluster.target.is_none() && cluster.may_run() == 0 && !cluster.is_unknown();
-        let needed = is_back(request, cluster) || is_loaded(request, assignee);
+        let runs = is_back(request, cluster) || is_loaded(request, assignee);
         let memory = &mut assignee.target.memory;
-        let needed = needed || memory.floor.is_some();
-        memory.zero = (memory.zero || new) && !needed && can_be_zero(cluster.reach);
+        let may = can_be_zero(cluster.reach) && !runs && memory.floor.is_none();
+        memory.zero = (memory.zero || new) && may;
     }
     let woken = cover(request, assignees) | (settled && wake(request, assignees));
     let replaces = replaces || assignees.iter().any(|assignee| assignee.target.memory.floor.is_some());

@@ -1,5 +1,6 @@
 //! The replicas a cron rule sets: which fields go with which target, and the bounds of a FederatedHPA. Pure.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::ValidationContext;
@@ -66,33 +67,39 @@ fn validate_bounds(rule: &Rule<'_>, path: &Path<'_>, findings: &mut Findings) {
     }
 }
 
+/// `targetMinReplicas` and `targetMaxReplicas`.
+type Bounds = (Option<i32>, Option<i32>);
+
+/// The bounds that rules set at one instant, by schedule and zone: the controller writes them at once.
+fn instants<K: Ord>(rules: impl Iterator<Item = (K, Bounds)>) -> BTreeMap<K, Bounds> {
+    let mut instants = BTreeMap::<K, Bounds>::new();
+    for (instant, (min, max)) in rules {
+        let bounds = instants.entry(instant).or_default();
+        *bounds = (min.or(bounds.0), max.or(bounds.1));
+    }
+    instants
+}
+
 /// The rules of one object that are not suspended.
 pub(super) struct Together<'a> {
-    /// The bounds that are set at one instant, by schedule and zone: the controller writes them at once.
     instants: BTreeMap<(&'a str, Option<&'a str>), Bounds>,
     /// The rule that sets the least min, and that of the greatest max.
     least_min: Option<(i32, &'a str)>,
     greatest_max: Option<(i32, &'a str)>,
 }
 
-/// `targetMinReplicas` and `targetMaxReplicas`.
-type Bounds = (Option<i32>, Option<i32>);
-
 impl<'a> Together<'a> {
     pub(super) fn of(rules: &'a [Rule<'_>]) -> Self {
-        let mut together = Self { instants: BTreeMap::new(), least_min: None, greatest_max: None };
-        for rule in rules.iter().filter(|rule| rule.suspend != Some(true)) {
-            let (min, max) = (rule.target_min_replicas, rule.target_max_replicas);
-            let bounds = together.instants.entry((&rule.schedule, rule.time_zone.as_deref())).or_default();
-            *bounds = (min.or(bounds.0), max.or(bounds.1));
-            if let Some(min) = min.filter(|min| together.least_min.is_none_or(|(least, _)| *min < least)) {
-                together.least_min = Some((min, &rule.name));
-            }
-            if let Some(max) = max.filter(|max| together.greatest_max.is_none_or(|(greatest, _)| *max > greatest)) {
-                together.greatest_max = Some((max, &rule.name));
-            }
+        let running = || rules.iter().filter(|rule| rule.suspend != Some(true));
+        let mins = running().filter_map(|rule| Some((rule.target_min_replicas?, &*rule.name)));
+        let maxes = running().filter_map(|rule| Some((rule.target_max_replicas?, &*rule.name)));
+        Self {
+            instants: instants(
+                running().map(|rule| (instant(rule), (rule.target_min_replicas, rule.target_max_replicas))),
+            ),
+            least_min: mins.min_by_key(|(min, _)| *min),
+            greatest_max: maxes.min_by_key(|(max, _)| Reverse(*max)),
         }
-        together
     }
 
     /// Warns of a rule that sets one bound beyond the other one, of the FederatedHPA as it is or as all other rules
@@ -104,42 +111,40 @@ impl<'a> Together<'a> {
         path: &Path<'_>,
         findings: &mut Findings,
     ) {
-        if rule.suspend == Some(true) {
-            return;
-        }
-        let set = self.instants.get(&(&*rule.schedule, rule.time_zone.as_deref())).copied().unwrap_or_default();
-        if let (Some(min), Some(max)) = set
-            && max < min
-            && let Some((member, other)) = other_bound(rule)
-        {
-            let text = format!("would fail: this schedule sets min {min} and max {max}; set {other} too");
+        let Some((member, other)) = other_bound(rule).filter(|_| rule.suspend != Some(true)) else { return };
+        let set = self.instants.get(&instant(rule)).copied().unwrap_or_default();
+        let text = match (set, rule.target_min_replicas, rule.target_max_replicas) {
+            ((Some(min), Some(max)), ..) => {
+                (max < min).then(|| format!("would fail: this schedule sets min {min} and max {max}; set {other} too"))
+            }
+            (_, Some(min), _) => {
+                let now = hpa.map(|hpa| hpa.max_replicas).filter(|max| min > *max);
+                let after = self.greatest_max.filter(|(max, _)| min > *max);
+                contradiction(now, after, ["above maxReplicas", "max", other])
+            }
+            (_, None, Some(max)) => {
+                let now = hpa.map(|hpa| hpa.min_replicas.unwrap_or(MIN_REPLICAS)).filter(|min| max < *min);
+                let after = self.least_min.filter(|(min, _)| max < *min);
+                contradiction(now, after, ["below minReplicas", "min", other])
+            }
+            (_, None, None) => None,
+        };
+        if let Some(text) = text {
             findings.warn(CONTRADICTION, &path.field(member), text);
         }
-        if let (Some(min), None) = (rule.target_min_replicas, set.1) {
-            let now = hpa.map(|hpa| hpa.max_replicas).filter(|max| min > *max);
-            let after = self.greatest_max.filter(|(max, _)| min > *max);
-            let text = match (now, after) {
-                (Some(max), _) => format!("above maxReplicas {max} of the FederatedHPA: set targetMaxReplicas too"),
-                (None, Some((max, name))) => {
-                    format!("would fail after rule {name:?} (max {max}): set targetMaxReplicas too")
-                }
-                (None, None) => return,
-            };
-            findings.warn(CONTRADICTION, &path.field("targetMinReplicas"), text);
-        }
-        if let (None, Some(max)) = (set.0, rule.target_max_replicas) {
-            let now = hpa.map(|hpa| hpa.min_replicas.unwrap_or(MIN_REPLICAS)).filter(|min| max < *min);
-            let after = self.least_min.filter(|(min, _)| max < *min);
-            let text = match (now, after) {
-                (Some(min), _) => format!("below minReplicas {min} of the FederatedHPA: set targetMinReplicas too"),
-                (None, Some((min, name))) => {
-                    format!("would fail after rule {name:?} (min {min}): set targetMinReplicas too")
-                }
-                (None, None) => return,
-            };
-            findings.warn(CONTRADICTION, &path.field("targetMaxReplicas"), text);
-        }
     }
+}
+
+/// When a rule runs.
+fn instant<'r>(rule: &'r Rule<'_>) -> (&'r str, Option<&'r str>) {
+    (&rule.schedule, rule.time_zone.as_deref())
+}
+
+/// What contradicts a bound: the other bound as it is `now`, or `after` a rule that sets it.
+fn contradiction(now: Option<i32>, after: Option<(i32, &str)>, [beyond, word, other]: [&str; 3]) -> Option<String> {
+    let of_rule = |(bound, name)| format!("would fail after rule {name:?} ({word} {bound}): set {other} too");
+    let of_object = |bound| format!("{beyond} {bound} of the FederatedHPA: set {other} too");
+    now.map(of_object).or_else(|| after.map(of_rule))
 }
 
 /// The one bound that a rule sets, and the other one; `None` where it sets both or none.
@@ -166,11 +171,9 @@ pub(super) fn warn_of_rules(hpa: &FederatedHPA<'_>, around: &ValidationContext<'
     let path = Path::Root("spec");
     for cron in around.related_objects.cron_federated_hpas_on(&target).iter().filter(|cron| !cron.deleting) {
         let running = cron.rules.iter().filter(|rule| !rule.suspended);
-        let mut instants = BTreeMap::<_, Bounds>::new();
-        for KnownRule { schedule, time_zone, values: [_, min, max], .. } in running {
-            let bounds = instants.entry((schedule, time_zone)).or_default();
-            *bounds = (min.or(bounds.0), max.or(bounds.1));
-        }
+        let set = running
+            .map(|KnownRule { schedule, time_zone, values: [_, min, max], .. }| ((schedule, time_zone), (*min, *max)));
+        let instants = instants(set);
         let values = || instants.values().copied();
         if let Some(min) = values().filter_map(|values| above_max(values, max_now)).max() {
             let text =

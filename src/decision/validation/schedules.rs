@@ -1,6 +1,7 @@
 //! When cron rules run: `schedule`, `timeZone`, `maxDelaySeconds`, and rules that run together. Pure.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -98,17 +99,17 @@ pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Pa
         findings.invalid("max-delay", &path, delay, detail);
         return;
     }
-    let shortest = timing.map(|timing| timing.schedule.shortest_interval().as_secs());
+    let shortest = timing.map(|timing| delays(&timing.schedule).end);
     if let Some(shortest) = shortest.filter(|shortest| delay >= *shortest) {
         let detail = format!("must be less than {shortest}, the fewest seconds between two runs of the rule");
         findings.invalid("max-delay", &path, delay, detail);
     }
 }
 
-/// Whether a rule with this schedule may have this `maxDelaySeconds`.
+/// The values of `maxDelaySeconds` that a rule with this schedule may have.
 #[must_use]
-pub fn may_delay(schedule: &Schedule, seconds: i64) -> bool {
-    seconds >= limits::LATENESS && seconds < schedule.shortest_interval().as_secs()
+pub fn delays(schedule: &Schedule) -> Range<i64> {
+    limits::LATENESS..schedule.shortest_interval().as_secs()
 }
 
 /// Most pairs of rules that are compared; an object with more is compared in part.

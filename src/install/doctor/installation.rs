@@ -4,12 +4,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::CONTENT_TYPE;
+use kube::Resource as _;
 use serde_json::{Value, json};
 
 use super::{CheckState, Context, Finding};
 use crate::admission::endpoint::Endpoint;
 use crate::admission::registration::Location;
-use crate::api::served;
+use crate::api::{FederatedHPA, served};
 use crate::controller::failure::{Failure, reason};
 use crate::decision::backoff::ErrorClass;
 use crate::install::apply::{self, list, place, wanted};
@@ -154,7 +155,6 @@ pub(super) async fn customizations(context: &Context) -> Vec<Finding> {
 /// Whether a FederatedHPA acts on each binding that fhpa suspended.
 pub(super) async fn suspended(context: &Context) -> Finding {
     const CHECK: &str = "suspended bindings";
-    const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas";
     let to_do =
         "a leading controller gives them back: see the check of the lease; `fhpa uninstall` does it without one";
     let failed = |failure: Failure| match failure.reason {
@@ -165,7 +165,14 @@ pub(super) async fn suspended(context: &Context) -> Finding {
         Ok(marked) => marked,
         Err(failure) => return failed(failure),
     };
-    let hpas = match list(&context.client, HPAS, "autoscaling.karmada.io", "federatedhpas").await {
+    let hpas = match list(
+        &context.client,
+        &FederatedHPA::url_path(&(), None),
+        "autoscaling.karmada.io",
+        "federatedhpas",
+    )
+    .await
+    {
         Ok(hpas) => hpas,
         Err(failure) => return failed(failure),
     };

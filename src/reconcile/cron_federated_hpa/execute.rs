@@ -15,6 +15,7 @@ use crate::controller::shared;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::cron::ledger::{Action, Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
+use crate::decision::cron::supersede::leave_what_stands;
 use crate::reconcile::scale_target::Targets;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
@@ -56,11 +57,23 @@ impl Executed {
 }
 
 impl Executor {
-    /// Executes `runs`, in their order.
+    /// Executes `runs`, in their order, and tells of each what it left.
     ///
     /// # Errors
     /// When this process no longer leads: the result of a write in flight is then unknown.
     pub async fn execute(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        entry: &Arc<Entry>,
+        runs: &[Run<'_>],
+    ) -> Result<Executed, LeaseLost> {
+        let mut executed = self.attempt(leader, key, entry, runs).await?;
+        leave_what_stands(key, &mut executed.attempts);
+        Ok(executed)
+    }
+
+    async fn attempt(
         &self,
         leader: &Leader,
         key: &Key,

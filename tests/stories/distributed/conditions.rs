@@ -62,22 +62,27 @@ async fn an_hpa_that_is_there_already_is_told_and_taken_over_only_when_asked_for
     one.stop().await;
 }
 
+/// An HPA of the FederatedHPA's name is propagated to `cluster`. Returns its Work.
+async fn is_in_the_way(stage: &Stage, cluster: &str) -> Value {
+    let hpa = serde_json::from_value(stage.get("FederatedHPA", "web").await).unwrap();
+    let (name, space) = (fhpa::reconcile::federated_hpa::manifest::work_name(&hpa), format!("karmada-es-{cluster}"));
+    stage
+        .create(json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
+            "metadata": {"name": name, "namespace": space}, "spec": {"workload": {"manifests": []}}}))
+        .await;
+    stage.control.get(&kind("Work"), &space, &name).await.unwrap().unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_refuses_its_first_hpa_holds_no_other_one_back() {
     let (stage, one) = begun(3).await;
-    let two = json!({"clusterAffinity": {"clusterNames": ["member1", "member2"]}});
     let mut placement = weights(&[1, 1, 1]);
-    placement["clusterAffinity"] = two["clusterAffinity"].clone();
+    placement["clusterAffinity"] = json!({"clusterNames": ["member1", "member2"]});
     stage.web(2, placement).await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..5 1..5 -", "{:?}", stage.messages().await);
-    // An HPA of that name is propagated to the third member.
-    let hpa = serde_json::from_value(stage.get("FederatedHPA", "web").await).unwrap();
-    let name = fhpa::reconcile::federated_hpa::manifest::work_name(&hpa);
-    let propagated = json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
-        "metadata": {"name": name, "namespace": "karmada-es-member3"}, "spec": {"workload": {"manifests": []}}});
-    stage.create(propagated).await;
+    let work = is_in_the_way(&stage, "member3").await;
     let all = json!({"clusterNames": ["member1", "member2", "member3"]});
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"clusterAffinity": all}}})).await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 30}})).await;
@@ -85,8 +90,7 @@ async fn a_cluster_that_refuses_its_first_hpa_holds_no_other_one_back() {
     assert_eq!(stage.bounds().await, "1..10 1..10 -", "{:?}", stage.messages().await);
     assert_eq!(stage.entries().await, "member1=1 member2=1", "no workload without an HPA");
     assert_eq!(stage.conditions().await[1], "Ready=False ForeignHPA", "{:?}", stage.messages().await);
-    let found = stage.control.get(&kind("Work"), "karmada-es-member3", &name).await.unwrap().unwrap();
-    stage.control.delete(&kind("Work"), &found).await.unwrap();
+    stage.control.delete(&kind("Work"), &work).await.unwrap();
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..10 1..10 1..10", "{:?}", stage.messages().await);
     one.stop().await;
@@ -101,11 +105,7 @@ async fn nobody_leaves_for_a_cluster_that_refuses_its_first_hpa() {
     stage.hpa(2, 10, json!({})).await;
     stage.pass(20).await;
     assert_eq!(stage.entries().await, "member1=2", "{:?}", stage.messages().await);
-    let hpa = serde_json::from_value(stage.get("FederatedHPA", "web").await).unwrap();
-    let name = fhpa::reconcile::federated_hpa::manifest::work_name(&hpa);
-    let propagated = json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
-        "metadata": {"name": name, "namespace": "karmada-es-member2"}, "spec": {"workload": {"manifests": []}}});
-    stage.create(propagated).await;
+    is_in_the_way(&stage, "member2").await;
     let other = json!({"clusterNames": ["member2"]});
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"clusterAffinity": other}}})).await;
     // Also when it may leave unreplaced.

@@ -196,8 +196,14 @@ impl FederatedHpaEntry {
     /// Whether it has the finalizer.
     #[must_use]
     pub fn held(&self) -> bool {
-        self.object.metadata.finalizers.iter().flatten().any(|name| name == names::FINALIZER)
+        is_held(&self.object.metadata)
     }
+}
+
+/// Whether a FederatedHPA with this metadata has the finalizer.
+#[must_use]
+pub fn is_held(metadata: &kube::core::ObjectMeta) -> bool {
+    metadata.finalizers.iter().flatten().any(|name| name == names::FINALIZER)
 }
 
 /// A cluster, and its entry without the name.
