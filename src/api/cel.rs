@@ -344,7 +344,8 @@ pub(super) fn scaling_rules() -> Value {
 /// `spec.federatedHPAAssignment`: with zero weights only, no cluster would get replicas.
 pub(super) fn assignment() -> Value {
     json!([rule(
-        "self.federatedHPAAssignmentType != 'StaticWeighted' || !has(self.clusterAutoscalingPreference)
+        "!has(self.federatedHPAAssignmentType) || self.federatedHPAAssignmentType != 'StaticWeighted'
+         || !has(self.clusterAutoscalingPreference)
          || size(self.clusterAutoscalingPreference) == 0
          || self.clusterAutoscalingPreference.exists(p, has(p.staticWeight) && p.staticWeight > 0)",
         ".clusterAutoscalingPreference",

@@ -97,12 +97,12 @@ pub struct FederatedHPASpec {
 /// How min and max are divided over the clusters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
-#[schemars(extend("required" = ["federatedHPAAssignmentType"], "x-kubernetes-validations" = cel::assignment()))]
+#[schemars(extend("x-kubernetes-validations" = cel::assignment()))]
 pub struct FederatedHPAAssignment {
-    /// `Duplicated`, `Aggregated`, `StaticWeighted`, `DynamicWeighted` or `Prioritized`.
-    #[serde(rename = "federatedHPAAssignmentType", deserialize_with = "null_as_default")]
+    /// `Duplicated`, `Aggregated`, `StaticWeighted`, `DynamicWeighted` or `Prioritized`. Absent: what the placement says.
+    #[serde(rename = "federatedHPAAssignmentType", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = ["Duplicated", "Aggregated", "StaticWeighted", "DynamicWeighted", "Prioritized"]))]
-    pub federated_hpa_assignment_type: String,
+    pub federated_hpa_assignment_type: Option<String>,
     /// Weights, priorities and bounds of clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = CLUSTERS), extend("x-kubernetes-list-type" = "atomic"))]

@@ -23,7 +23,7 @@ use crate::decision::subject::hpa::{LabelSelector, SelectorRequirement};
 pub fn assignment(assignment: &api::FederatedHPAAssignment) -> Assignment<'_> {
     let preferences = assignment.cluster_autoscaling_preference.iter().flatten();
     Assignment {
-        type_: text(&assignment.federated_hpa_assignment_type),
+        type_: assignment.federated_hpa_assignment_type.as_deref().unwrap_or_default().into(),
         preferences: preferences.map(preference).collect(),
     }
 }

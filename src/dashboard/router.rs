@@ -99,10 +99,12 @@ fn html(code: StatusCode, PreEscaped(text): Markup) -> Response {
     (code, [(CONTENT_TYPE, "text/html; charset=utf-8")], Body::from(text)).into_response()
 }
 
-fn shown(shared: &Shared, page: Option<Markup>, what: &str) -> Response {
-    match page {
+fn shown(shared: &Shared, page: impl FnOnce() -> Option<Markup>, what: &str) -> Response {
+    // Asked before the page: lists that end meanwhile are not on it.
+    let is_loading = shared.cache.read().is_loading();
+    match page() {
         Some(page) => html(StatusCode::OK, page),
-        None => html(StatusCode::NOT_FOUND, page::missing(shared, what)),
+        None => html(StatusCode::NOT_FOUND, page::missing(shared, is_loading, what)),
     }
 }
 
@@ -111,7 +113,7 @@ async fn fleet(State(shared): App, RawQuery(query): RawQuery) -> Response {
 }
 
 async fn object(State(shared): App, Path(key): Path<(String, String)>) -> Response {
-    let page = page::object::page(&shared, &key);
+    let page = || page::object::page(&shared, &key);
     shown(&shared, page, &format!("There is no FederatedHPA {}/{}, or it cannot be read.", key.0, key.1))
 }
 
@@ -120,7 +122,7 @@ async fn clusters(State(shared): App) -> Response {
 }
 
 async fn cluster(State(shared): App, Path(name): Path<String>, RawQuery(query): RawQuery) -> Response {
-    let page = page::cluster::page(&shared, &name, &Query::read(query.as_deref()));
+    let page = || page::cluster::page(&shared, &name, &Query::read(query.as_deref()));
     shown(&shared, page, &format!("There is no cluster {name}, or it cannot be read."))
 }
 
@@ -129,7 +131,7 @@ async fn crons(State(shared): App, RawQuery(query): RawQuery) -> Response {
 }
 
 async fn cron(State(shared): App, Path(key): Path<(String, String)>) -> Response {
-    let page = page::cron::page(&shared, &key);
+    let page = || page::cron::page(&shared, &key);
     shown(&shared, page, &format!("There is no CronFederatedHPA {}/{}, or it cannot be read.", key.0, key.1))
 }
 
@@ -195,5 +197,5 @@ async fn events(State(shared): App) -> Response {
 }
 
 async fn missing(State(shared): App) -> Response {
-    html(StatusCode::NOT_FOUND, page::missing(&shared, "There is no such page."))
+    html(StatusCode::NOT_FOUND, page::missing(&shared, false, "There is no such page."))
 }

@@ -58,6 +58,8 @@ fn good() -> Vec<Value> {
         with(hpa(), &[("/spec/behavior/scaleDown/tolerance", json!(0))]),
         with(hpa(), &[("/spec/behavior/scaleDown/stabilizationWindowSeconds", json!(3600))]),
         with(hpa(), &[("/spec/scalingToZero", json!(true)), ("/spec/scaleAssist", json!(false))]),
+        with(hpa(), &[("/spec/federatedHPAAssignment/federatedHPAAssignmentType", Value::Null)]),
+        with(hpa(), &[("/spec/federatedHPAAssignment", json!({}))]),
         with(
             hpa(),
             &[

@@ -86,10 +86,11 @@ impl Frame<'_> {
 }
 
 /// A page that says that something is not there, or not yet.
-pub(super) fn missing(shared: &Shared, what: &str) -> Markup {
+pub(super) fn missing(shared: &Shared, is_loading: bool, what: &str) -> Markup {
     let content = html! {
         h1 { "Not found" }
-        (notices(shared, &shared.cache.read()))
+        (unread(&shared.cache.read().unread(shared.cache.now())))
+        (loading(is_loading))
         p { (what) }
         p { a href="/" { "All objects" } }
     };
@@ -100,8 +101,12 @@ pub(super) fn missing(shared: &Shared, what: &str) -> Markup {
 fn notices(shared: &Shared, content: &Content) -> Markup {
     html! {
         (unread(&content.unread(shared.cache.now())))
-        @if content.is_loading() { p.notice { "The objects are being listed." } }
+        (loading(content.is_loading()))
     }
+}
+
+fn loading(is_loading: bool) -> Markup {
+    html! { @if is_loading { p.notice { "The objects are being listed." } } }
 }
 
 fn unread(unread: &[Unread]) -> Markup {

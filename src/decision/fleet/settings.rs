@@ -31,63 +31,61 @@ pub fn policy(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>, ov
     assignment.and_then(|assignment| Policy::parse(&assignment.type_)).unwrap_or_else(placed)
 }
 
-/// Settings of clusters, from the preferences of the FederatedHPA or else from the weights of the placement.
+/// Settings of clusters: the preferences of the FederatedHPA, and weights of its placement where it has neither a policy
+/// nor a weight.
 ///
 /// Several entries may select a cluster: the greatest weight and priority count, as in Karmada, and the tightest
 /// bounds; where these cross, the upper one. A cluster without a weight has weight 0; where no entry has a weight, all
 /// clusters weigh the same.
-pub enum Preferences<'a> {
-    /// Those of the FederatedHPA, and whether any has a weight.
-    Own(ByName<'a, ClusterAutoscalingPreference<'a>>, bool),
-    /// The weights of the placement.
+pub struct Preferences<'a> {
+    own: ByName<'a, ClusterAutoscalingPreference<'a>>,
+    weights: Weights<'a>,
+}
+
+/// Where the weights of clusters stand.
+enum Weights<'a> {
+    /// In the preferences of the FederatedHPA.
+    Own,
+    /// In the placement.
     Placed(ByName<'a, StaticWeight<'a>>),
-    /// Without either all clusters weigh the same.
+    /// Nowhere: all clusters weigh the same.
     Even,
 }
 
 impl<'a> Preferences<'a> {
-    /// The preferences of a FederatedHPA, or else the weights of its placement.
+    /// The preferences of a FederatedHPA and its placement.
     #[must_use]
     pub fn of(assignment: Option<&'a Assignment<'a>>, placement: &'a Placement<'a>) -> Self {
-        if let Some(Assignment { preferences, .. }) = assignment {
-            let weighted = preferences.iter().any(|entry| entry.static_weight.is_some());
-            return Self::Own(ByName::of(preferences, ClusterAutoscalingPreference::clusters), weighted);
-        }
-        let list = placement.scheduling.as_ref().map(|scheduling| &scheduling.weights.list);
-        match list.filter(|list| !list.is_empty()) {
-            Some(list) => Self::Placed(ByName::of(list, |entry| &entry.target)),
-            None => Self::Even,
-        }
+        let own = assignment.map_or(&[][..], |assignment| &assignment.preferences);
+        let list = placement.scheduling.as_ref().map_or(&[][..], |scheduling| &scheduling.weights.list);
+        let has_policy = assignment.is_some_and(|assignment| !assignment.type_.is_empty());
+        let weights = match own.iter().any(|entry| entry.static_weight.is_some_and(|weight| weight > 0)) {
+            true => Weights::Own,
+            false if has_policy || list.is_empty() => Weights::Even,
+            false => Weights::Placed(ByName::of(list, |entry| &entry.target)),
+        };
+        Self { own: ByName::of(own, ClusterAutoscalingPreference::clusters), weights }
     }
 
     /// Settings of the cluster.
     #[must_use]
     pub fn settings(&self, member: &Member<'_>) -> Settings {
-        match self {
-            Self::Own(preferences, weighted) => own(preferences, *weighted, member),
-            Self::Placed(list) => {
-                let weight = list.taking(member).map(|entry| entry.weight).max();
-                let weight = weight.and_then(|weight| u64::try_from(weight).ok()).unwrap_or_default();
-                Settings { weight, ..Settings::default() }
-            }
-            Self::Even => Settings { weight: 1, ..Settings::default() },
+        let weight = match &self.weights {
+            Weights::Own => self.own.taking(member).filter_map(|entry| entry.static_weight).max().unwrap_or(0),
+            Weights::Placed(list) => list.taking(member).map(|entry| entry.weight).max().unwrap_or(0),
+            Weights::Even => 1,
+        };
+        let mut settings = Settings { weight: u64::try_from(weight).unwrap_or(0), ..Settings::default() };
+        let replicas = |bound: i32| Replicas::try_from(bound).unwrap_or_default();
+        for entry in self.own.taking(member) {
+            settings.priority = settings.priority.max(entry.priority);
+            let limits = &mut settings.limits;
+            limits.least = limits.least.max(entry.min_threshold.map_or(0, replicas));
+            limits.most = limits.most.min(entry.max_threshold.map_or(Replicas::MAX, replicas));
         }
+        settings.limits.least = settings.limits.least.min(settings.limits.most);
+        settings
     }
-}
-
-fn own(preferences: &ByName<'_, ClusterAutoscalingPreference<'_>>, weighted: bool, member: &Member<'_>) -> Settings {
-    let mut settings = Settings { weight: u64::from(!weighted), ..Settings::default() };
-    let replicas = |bound: i32| Replicas::try_from(bound).unwrap_or_default();
-    for entry in preferences.taking(member) {
-        let weight = entry.static_weight.and_then(|weight| u64::try_from(weight).ok());
-        settings.weight = settings.weight.max(weight.unwrap_or_default());
-        settings.priority = settings.priority.max(entry.priority);
-        let limits = &mut settings.limits;
-        limits.least = limits.least.max(entry.min_threshold.map_or(0, replicas));
-        limits.most = limits.most.min(entry.max_threshold.map_or(Replicas::MAX, replicas));
-    }
-    settings.limits.least = settings.limits.least.min(settings.limits.most);
-    settings
 }
 
 /// Entries with affinities, found by the names of clusters: each of hundreds of clusters may have an entry of its own.
@@ -171,5 +169,32 @@ mod tests {
         assert_eq!(Preferences::of(Some(&even), &placement).settings(&member("c")).weight, 1);
         assert_eq!(policy(Some(&assignment), &Placement::default(), true), Policy::StaticWeighted);
         assert_eq!(policy(None, &Placement::default(), true), Policy::Duplicated);
+    }
+
+    #[test]
+    fn preferences_without_a_policy_leave_policy_and_weights_to_the_placement() {
+        let list = vec![StaticWeight { target: named(&["a"]), weight: 3 }];
+        let scheduling = ReplicaScheduling {
+            type_: "Divided".into(),
+            preference: "Weighted".into(),
+            weights: WeightPreference { list, ..WeightPreference::default() },
+        };
+        let placement = Placement { scheduling: Some(scheduling), ..Placement::default() };
+        let bounded = |static_weight| ClusterAutoscalingPreference {
+            target_cluster: Some(named(&["a"])),
+            static_weight,
+            max_threshold: Some(4),
+            ..ClusterAutoscalingPreference::default()
+        };
+        let settings = |type_: &'static str, weight| {
+            let assignment = Assignment { type_: type_.into(), preferences: vec![bounded(weight)] };
+            assert_eq!(policy(Some(&assignment), &placement, false), Policy::StaticWeighted);
+            ["a", "b"].map(|name| Preferences::of(Some(&assignment), &placement).settings(&member(name)))
+        };
+        let limits = Limits { most: 4, ..Limits::default() };
+        let is = |weight, limits| Settings { weight, priority: None, limits };
+        assert_eq!(settings("", None), [is(3, limits), is(0, Limits::default())]);
+        assert_eq!(settings("", Some(7)), [is(7, limits), is(0, Limits::default())]);
+        assert_eq!(settings("StaticWeighted", None), [is(1, limits), is(1, Limits::default())]);
     }
 }

@@ -47,9 +47,8 @@ fn validate_assignment(
 ) {
     let type_path = path.field("federatedHPAAssignmentType");
     let type_ = &*assignment.type_;
-    if type_.is_empty() {
-        findings.required(RULE, &type_path, format!("must be one of {}", TYPES.join(", ")));
-    } else if !TYPES.contains(&type_) {
+    // Without it the placement says how to divide.
+    if !type_.is_empty() && !TYPES.contains(&type_) {
         findings.not_supported(RULE, &type_path, type_, &TYPES);
     }
     let path = path.field("clusterAutoscalingPreference");

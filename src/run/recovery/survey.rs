@@ -251,7 +251,7 @@ impl Recovery {
             Scaler::Distributed { hpa, .. } => hpa.object.spec.federated_hpa_assignment.as_ref(),
             Scaler::Whole => None,
         };
-        let own = own.map(|own| own.federated_hpa_assignment_type.as_str()).filter(|own| !own.is_empty());
+        let own = own.and_then(|own| own.federated_hpa_assignment_type.as_deref()).filter(|own| !own.is_empty());
         let duplicated = own.map_or(binding.duplicated, |own| own == "Duplicated");
         let seen = SurveyedWorkload { scaler, template, binding, duplicated, works, hpas, members };
         let corrections = corrections(&seen);

@@ -96,6 +96,20 @@ async fn another_policy_divides_anew() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_threshold_without_a_policy_leaves_the_policy_and_the_weights_of_the_placement() {
+    let (stage, one) = running().await;
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": weights(&[1, 2, 3])}})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
+    let most = json!([{"targetCluster": {"clusterNames": ["member3"]}, "autoscalingMaxThreshold": 4}]);
+    let spec = json!({"federatedHPAAssignment": {"clusterAutoscalingPreference": most}});
+    stage.patch("FederatedHPA", "web", json!({"spec": spec})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..2 1..4 1..4", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cluster_that_leaves_the_placement_goes_after_its_replacement() {
     let (stage, one) = running().await;
     stage.budget.most();
