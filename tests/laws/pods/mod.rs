@@ -223,7 +223,10 @@ impl Pods {
         if world.exceeds_quota(&target.name.namespace, Some((target, before.asked - after.asked))) {
             past.over_quota = Some(world.now);
         }
-        let by_hpa = is_by_hpa(change) && (after.asked >= before.asked || before.max >= before.asked);
+        let scaled = is_by_hpa(change);
+        let by_hpa = scaled && (after.asked >= before.asked || before.max >= before.asked);
+        // A lowered max removes what is above it. What goes below it as well, the load or another scaler removes.
+        let left = if scaled { after.asked.max(before.max.min(before.asked)) } else { after.asked };
         if after.asked < before.asked && removed > 0 && !by_hpa && past.is_bound(world) {
             if is_wished(change, target, cluster, after, past, world) {
                 if past.excess > 0 {
@@ -232,13 +235,13 @@ impl Pods {
                 past.excess = (past.excess - removed).max(0);
                 past.share(cluster).demand = before.demand.min(after.asked);
             } else {
-                past.remove(target, cluster, after.asked, court);
+                past.remove(target, cluster, left, court);
             }
         }
-        if by_hpa && after.asked < before.asked {
-            past.fall(before.asked - after.asked, world.now);
+        if scaled && after.asked < left {
+            past.fall(left - after.asked, world.now);
             if after.asked < before.min {
-                past.cut(before.asked - after.asked, world.now);
+                past.cut(left - after.asked, world.now);
             }
         }
         if there.is_none() {

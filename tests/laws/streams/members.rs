@@ -276,12 +276,17 @@ fn the_members_own_hpa_may_shrink_within_bounds_that_allow_what_runs() {
     let mut stream = Stream::new();
     stream.put("member1", written("hpa", 2, 6));
     stream.keeps();
-    // Its max was taken away from what runs.
-    let mut stream = Stream::untold();
-    stream.put("", work("member1", 1, 2));
-    stream.put("member1", member_hpa(1, 2));
-    stream.put("member1", written("hpa", 2, 6));
-    stream.breaks("law 3");
+    // Its max was taken away from what runs. What goes below that max as well is not fhpa's doing.
+    let below = |max: i64| {
+        let mut stream = Stream::new();
+        lower_max(&mut stream, 10);
+        stream.put("", work("member1", 1, max));
+        stream.put("member1", member_hpa(1, max));
+        stream.put("member1", written("hpa", 2, 6));
+        stream
+    };
+    below(5).keeps();
+    below(2).breaks("law 3");
 }
 
 #[test]
