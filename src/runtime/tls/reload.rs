@@ -27,6 +27,8 @@ pub struct CertificateReloader {
     current: Current,
     /// Last checked content, valid or not.
     seen: Option<(Pair, Option<Loaded>)>,
+    /// Whether that content is only not valid yet, or no longer: it is tried again until it is served.
+    untimely: bool,
     metrics: Arc<Metrics>,
 }
 
@@ -62,7 +64,16 @@ impl CertificateReloader {
         }
         metrics.certificate_is_valid(served.not_before, served.not_after);
         let current = Arc::new(ArcSwap::from_pointee(served));
-        let reloader = Self { source, client, min_version, ca_output, current, seen: Some((pair, loaded)), metrics };
+        let reloader = Self {
+            source,
+            client,
+            min_version,
+            ca_output,
+            current,
+            seen: Some((pair, loaded)),
+            untimely: false,
+            metrics,
+        };
         reloader.write_ca()?;
         Ok(reloader)
     }
@@ -113,28 +124,44 @@ impl CertificateReloader {
     /// Checks once. An invalid certificate is not reported again until it changes.
     pub fn poll(&mut self, now: Timestamp) -> Reload<Error> {
         let found = match self.read(now) {
-            Ok(None) => return Reload::Unchanged,
+            Ok(None) => return self.try_again(now),
             Ok(Some(found)) => found,
             Err(reason) => {
                 // Reported once: the next check of the same content is silent.
                 let first = self.seen.take().is_some();
+                self.untimely = false;
                 if first {
                     self.metrics.reloads_failed.inc();
                 }
                 return if first { Reload::Rejected(reason) } else { Reload::Unchanged };
             }
         };
+        let outcome = self.take(found, now);
+        if let Reload::Rejected(_) = &outcome {
+            self.metrics.reloads_failed.inc();
+        }
+        outcome
+    }
+
+    /// Serves known content as soon as its time has come, or that of the current certificate is over.
+    fn try_again(&mut self, now: Timestamp) -> Reload<Error> {
+        let Some(found) = self.seen.take_if(|_| self.untimely) else { return Reload::Unchanged };
+        match self.take(found, now) {
+            Reload::Rejected(_) => Reload::Unchanged,
+            outcome => outcome,
+        }
+    }
+
+    fn take(&mut self, found: (Pair, Option<Loaded>), now: Timestamp) -> Reload<Error> {
         let outcome = self.serve(&found, now);
+        self.untimely = matches!(outcome, Err(Error::NotValidNow { .. }));
         self.seen = Some(found);
         match outcome {
             Ok(()) => {
                 self.metrics.reloads_ok.inc();
                 Reload::Reloaded
             }
-            Err(reason) => {
-                self.metrics.reloads_failed.inc();
-                Reload::Rejected(reason)
-            }
+            Err(reason) => Reload::Rejected(reason),
         }
     }
 
@@ -186,13 +213,34 @@ mod tests {
 
     use jiff::{SignedDuration, Timestamp};
 
-    use super::CertificateReloader;
+    use super::{CertificateReloader, Error};
     use crate::runtime::metrics::Metrics;
     use crate::runtime::reload::Reload;
     use crate::runtime::tls::{MinVersion, SelfSigned, Source};
 
     fn after(days: i64) -> Timestamp {
         "2026-11-20T12:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(24 * days)
+    }
+
+    #[test]
+    fn a_pair_that_comes_early_is_reported_once_and_served_when_its_time_has_come() {
+        let mut maker = SelfSigned::new(vec!["localhost".to_owned()]);
+        let directory = tempfile::tempdir().unwrap();
+        let mut put = |from: Timestamp| {
+            let pair = maker.issue(from).unwrap();
+            std::fs::write(directory.path().join("tls.crt"), &pair.certificates).unwrap();
+            std::fs::write(directory.path().join("tls.key"), &pair.key).unwrap();
+        };
+        put(after(0));
+        let (source, metrics) = (Source::Directory(directory.path().to_owned()), Arc::new(Metrics::new()));
+        let mut reloader = CertificateReloader::load(source, None, MinVersion::Tls12, None, metrics, after(0)).unwrap();
+        put(after(20));
+        assert!(matches!(reloader.poll(after(1)), Reload::Rejected(Error::NotValidNow { .. })));
+        assert!(matches!(reloader.poll(after(2)), Reload::Unchanged));
+        assert!(!reloader.current().load().is_valid_at(after(40)));
+        assert!(matches!(reloader.poll(after(20)), Reload::Reloaded));
+        assert!(matches!(reloader.poll(after(21)), Reload::Unchanged));
+        assert!(reloader.current().load().is_valid_at(after(40)));
     }
 
     #[test]
