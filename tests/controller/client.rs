@@ -123,6 +123,23 @@ async fn credentials_that_the_server_refuses_do_not_replace_those_that_work() {
 }
 
 #[tokio::test]
+async fn credentials_that_are_still_to_come_are_used_when_they_have_come() {
+    let (url, _) = guarded("one").await;
+    let directory = tempfile::tempdir().unwrap();
+    let (file, token) = (directory.path().join("kubeconfig"), directory.path().join("token"));
+    let config = |user: &str| kubeconfig(&[("karmada", &url)]).replace("{}", user);
+    std::fs::write(&file, config("{token: one}")).unwrap();
+    let metrics = Metrics::new();
+    let (_client, mut reloader) = connect(&file, &metrics).await;
+    std::fs::write(&file, config(&format!("{{tokenFile: {}}}", token.display()))).unwrap();
+    assert!(matches!(reloader.poll().await, Reload::Rejected(_)));
+    assert!(matches!(reloader.poll().await, Reload::Unchanged), "the same trouble is reported once");
+    std::fs::write(&token, "one").unwrap();
+    assert!(matches!(reloader.poll().await, Reload::Reloaded));
+    assert!(has(&metrics, r#"fhpa_kubeconfig_reloads_total{result="failed"} 1"#), "{}", metrics.text());
+}
+
+#[tokio::test]
 async fn a_bearer_token_is_exchanged_as_the_kubelet_delivers_it() {
     let (url, accepted) = guarded("one").await;
     let directory = tempfile::tempdir().unwrap();
@@ -356,6 +373,22 @@ async fn a_silent_watch_ends_and_may_be_asked_for_again() {
     let events: Vec<_> = spaces.watch(&WatchParams::default(), "7").await.unwrap().try_collect().await.unwrap();
     assert!(events.is_empty());
     assert_eq!(begun.elapsed().as_secs(), 120);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_at_once_has_failed_and_one_that_lasts_has_not() {
+    for (seconds, failed) in [(0, true), (2, false)] {
+        let router = Router::new().fallback(async move || {
+            let end = stream::once(tokio::time::sleep(Duration::from_secs(seconds)));
+            let nothing = end.filter_map(async |()| None::<Result<Bytes, Infallible>>);
+            Response::new(Body::from_stream(nothing))
+        });
+        let client =
+            control_plane::bounded(Client::new(router, "default"), Bounds::default(), Metrics::new().requests());
+        let spaces = Api::<Namespace>::all(client);
+        let events: Result<Vec<_>, _> = spaces.watch(&WatchParams::default(), "7").await.unwrap().try_collect().await;
+        assert_eq!(events.is_err(), failed, "{events:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,7 +29,7 @@ pub use requests::{Streamed, TimedOut};
 pub use retry_after::retry_after;
 
 use super::metrics::{Metrics, RequestMetrics};
-use credentials::redacted;
+use credentials::{redacted, unquoted};
 use one_watch::WatchId;
 use requests::Requests;
 
@@ -37,7 +37,7 @@ use requests::Requests;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kubeconfig cannot be read or is incomplete.
-    #[error("kubeconfig: {0}")]
+    #[error("kubeconfig: {}", unquoted(.0))]
     Kubeconfig(#[from] kube::config::KubeconfigError),
     /// The client cannot be built.
     #[error("kubeconfig: {0}")]

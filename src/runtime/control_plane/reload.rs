@@ -40,7 +40,8 @@ pub struct KubeconfigReloader {
     origin: Origin,
     /// Last checked content, valid or not.
     seen: Content,
-    /// Whether its API server refused that content, so that it is tried again.
+    /// Whether that content could not be used, so that it is tried again: its API server refused it or did not answer,
+    /// its plugin failed, or a file that it names is still to come.
     refused: bool,
     current: Current,
     metrics: Arc<RequestMetrics>,
@@ -83,12 +84,7 @@ impl KubeconfigReloader {
                 if let Err(why) = probe(&server).await
                     && probe(&before).await.is_ok()
                 {
-                    self.refused = true;
-                    if known {
-                        return Reload::Unchanged;
-                    }
-                    self.metrics.reloads_failed.inc();
-                    return Reload::Rejected(Error::Refused(server.url, why));
+                    return self.refuse(known, Error::Refused(server.url, why));
                 }
                 self.refused = false;
                 self.metrics.reloads_ok.inc();
@@ -97,11 +93,17 @@ impl KubeconfigReloader {
                 self.current.send_replace(Arc::new(server));
                 Reload::Reloaded
             }
-            Err(error) => {
-                self.refused = false;
-                self.metrics.reloads_failed.inc();
-                Reload::Rejected(error)
-            }
+            Err(error) => self.refuse(known, error),
         }
+    }
+
+    /// Keeps the client; content that is `known` was reported already.
+    fn refuse(&mut self, known: bool, error: Error) -> Reload<Error> {
+        self.refused = true;
+        if known {
+            return Reload::Unchanged;
+        }
+        self.metrics.reloads_failed.inc();
+        Reload::Rejected(error)
     }
 }

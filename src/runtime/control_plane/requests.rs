@@ -84,7 +84,8 @@ impl Requests {
             return Ok(Response::from_parts(head, whole(bytes)));
         }
         if verb == Verb::Watch {
-            let events = Events { body, exchanged, silence: self.bounds.silence, between: true };
+            let (silence, begun) = (self.bounds.silence, clock::steady());
+            let events = Events { body, exchanged, silence, between: true, begun, silent: true };
             return Ok(Response::from_parts(head, StreamBody::new(events.stream()).boxed_unsync()));
         }
         if streamed {
@@ -197,7 +198,18 @@ struct Events {
     silence: Duration,
     /// Whether the last event is complete.
     between: bool,
+    begun: Instant,
+    /// Whether nothing has arrived yet.
+    silent: bool,
 }
+
+/// A watch that ends sooner, without a byte, has failed.
+const BRIEF: Duration = Duration::from_secs(1);
+
+/// The server, or a proxy before it, accepted a watch and ended it at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the watch ended at once, without an event")]
+struct Brief;
 
 impl Events {
     fn stream(self) -> impl Stream<Item = Result<Frame<Bytes>, BoxError>> {
@@ -211,6 +223,10 @@ impl Events {
             Ok(()) = self.exchanged.changed(), if self.between => return None,
             next = timeout(self.silence, self.body.frame()) => next,
         };
+        if std::mem::replace(&mut self.silent, false) && matches!(next, Ok(None)) && self.begun.elapsed() < BRIEF {
+            // As an error it is retried after a pause.
+            return Some(Err(Brief.into()));
+        }
         let frame = next.ok().flatten()?;
         if let Some(data) = frame.as_ref().ok().and_then(Frame::data_ref) {
             self.between = data.ends_with(b"\n");

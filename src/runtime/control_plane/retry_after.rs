@@ -9,14 +9,14 @@ use http::response::Parts;
 use kube::core::Status;
 use kube::core::response::StatusDetails;
 
-/// Longest wait that is taken from the header, in seconds: a proxy that is maintained may name hours.
+/// Longest wait that is taken, in seconds: a proxy that is maintained may name hours, and another webhook a day.
 const LONGEST: u32 = 60;
 
 /// The wait that an error names; `None` where it names none.
 #[must_use]
 pub fn retry_after(status: &Status) -> Option<Duration> {
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-    (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+    (seconds > 0).then(|| Duration::from_secs(seconds.min(LONGEST).into()))
 }
 
 /// The body of an error: with a header `Retry-After` in seconds a `Status` that names them, else as it is.
@@ -38,7 +38,7 @@ pub(super) fn in_status(head: &mut Parts, body: Bytes) -> Bytes {
         causes: Vec::new(),
         retry_after_seconds: 0,
     };
-    status.details.get_or_insert_with(nothing).retry_after_seconds = seconds.min(LONGEST);
+    status.details.get_or_insert_with(nothing).retry_after_seconds = seconds;
     let Ok(text) = serde_json::to_vec(&status) else { return body };
     head.headers.remove(CONTENT_LENGTH);
     head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -83,5 +83,7 @@ mod tests {
             assert_eq!(told(header, "busy"), (None, "busy".to_owned()), "{header}");
         }
         assert_eq!(told("86400", "busy").0, Some(60));
+        let own = r#"{"kind": "Status", "code": 429, "message": "busy", "details": {"retryAfterSeconds": 86400}}"#;
+        assert_eq!(told("3", own).0, Some(60));
     }
 }
