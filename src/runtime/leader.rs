@@ -139,7 +139,7 @@ impl Contest {
         if self.leader.as_ref().is_some_and(|leader| leader.check().is_err()) {
             self.stand_down(leadership, "the Lease could not be renewed in time");
         }
-        pause.min(self.patience())
+        self.leader.as_ref().map_or(pause, |leader| pause.min(self.rest(leader)))
     }
 
     /// Logs a problem and its solution, once until it changes.
@@ -176,10 +176,16 @@ impl Contest {
         loads(self.reached, now.saturating_sub(since))
     }
 
-    /// A leader waits for a response no longer than it may act.
+    /// How long an attempt waits for a response: a leader no longer than it may act, and nobody longer than half of
+    /// that time, so that another attempt is left where a connection is dead.
     fn patience(&self) -> Duration {
-        let deadline = self.candidate.timings.renew_deadline;
-        let Some(leader) = &self.leader else { return deadline };
+        let Timings { renew_deadline, retry, .. } = self.candidate.timings;
+        let half = (renew_deadline / 2).max(retry);
+        self.leader.as_ref().map_or(half, |leader| half.min(self.rest(leader)))
+    }
+
+    /// How long it may act.
+    fn rest(&self, leader: &Leader) -> Duration {
         leader.until().saturating_sub(self.now()).max(Duration::from_millis(1))
     }
 

@@ -154,6 +154,17 @@ async fn a_process_that_is_stopped_while_it_takes_the_lease_gives_it_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_request_that_is_never_answered_does_not_cost_the_lease() {
+    let server = server().await;
+    let mut one = Contender::new(&server, "one");
+    let leader = one.leads().await;
+    let mut held = server.faults().hold(of_leases("update"), Moment::Arriving);
+    held.reached().await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(leader.check().is_ok() && one.leads_now());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_write_is_given_up_before_somebody_else_may_lead() {
     let server = server().await;
     let mut one = Contender::new(&server, "one");
