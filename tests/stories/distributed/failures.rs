@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use embedded_apiserver::faults::{Hold, Moment, Which};
+use embedded_apiserver::status::StatusError;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, name};
 use fhpa::playground::karmada;
@@ -11,7 +12,7 @@ use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use serde_json::{Value, json};
 
 use super::edits::running;
-use super::{Stage, plan, weights};
+use super::{Stage, hpa, plan, weights};
 use crate::stories::Process;
 
 #[tokio::test(start_paused = true)]
@@ -334,6 +335,31 @@ async fn a_new_leader_knows_what_its_predecessor_wrote_last() {
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
+    two.stop().await;
+}
+
+/// A new leader that cannot list: each object would list everything again.
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_whose_lists_fail_tries_them_again_after_waits_that_all_objects_share() {
+    let (stage, one) = running().await;
+    for name in (0..40).map(|number| format!("other-{number}")) {
+        let mut other = hpa(1, 2, json!({}));
+        (other["metadata"]["name"], other["spec"]["scaleTargetRef"]["name"]) = (json!(name), json!(name));
+        stage.create(other).await;
+    }
+    let faults = stage.fleet.control().faults();
+    let mut two = stage.controller("two");
+    stage.pass(1).await;
+    faults.fail(which("list", "clusters"), usize::MAX, StatusError::plain(503, "ServiceUnavailable", "busy"));
+    let before = faults.count("list", "federatedhpas");
+    one.stop().await;
+    two.leads().await;
+    stage.pass(30).await;
+    let lists = faults.count("list", "federatedhpas") - before;
+    assert!((3..=12).contains(&lists), "{lists} lists in 30 s");
+    faults.heal();
+    stage.pass(30).await;
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     two.stop().await;
 }
 
