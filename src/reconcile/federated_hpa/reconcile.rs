@@ -12,7 +12,7 @@ use super::evictions::evicts_unreplaced;
 use super::observe::confirmation;
 use super::observe::foreign_hpas;
 use super::observe::members::TIMES;
-use super::observe::{Observed, PlacementSpec, observe, workload};
+use super::observe::{Observed, PlacementSpec, observe, whole_seconds, workload};
 use super::preflight;
 use super::progress::{LOOK_AGAIN, Progress, Published, bound};
 use super::status::conditions;
@@ -55,7 +55,6 @@ impl FederatedHpaWorker {
         mut retry_state: FederatedHpaRetryState,
     ) -> Result<Ended<FederatedHpaRetryState>, LeaseLost> {
         if let Err(failure) = self.leader_resync.read(&self.writer.client, &self.live.cache, leader).await {
-            warn!(%failure, "failed to list what a new leader reads; nothing is written until that succeeds");
             retry_state.failures = retry_state.failures.saturating_add(1);
             self.reporter.retried(failure.class);
             let retry = Some(backoff::wait(failure.class, retry_state.failures, key, failure.retry_after));
@@ -216,7 +215,7 @@ impl FederatedHpaWorker {
         now: Timestamp,
     ) -> Observed<'a> {
         let mut observed = observe(view, binding, placement_spec, &self.live, now);
-        observed.request.acts_since = Some(leader.acts_since());
+        observed.request.acts_since = Some(whole_seconds(leader.acts_since()));
         observed
     }
 

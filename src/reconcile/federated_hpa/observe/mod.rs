@@ -196,14 +196,18 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
         rescheduled: binding.object.spec.reschedule_triggered_at.as_ref().map(|time| time.0),
         basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
         purge: purge(binding),
-        // Whole seconds, because derived times are stored so.
-        now: stored(now).map_or(now, |time| time.0),
+        now: whole_seconds(now),
         period: live.period,
         replacement: live.failover.replacement,
         idle: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
         divided: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
         ..convert::request::asked(&view.federated_hpa.object.spec)
     }
+}
+
+/// A time as plans have it: in whole seconds, as the times that are derived from it are stored.
+pub fn whole_seconds(time: Timestamp) -> Timestamp {
+    stored(time).map_or(time, |stored| stored.0)
 }
 
 /// What the objects of the control plane say of a cluster.
