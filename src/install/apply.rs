@@ -192,37 +192,75 @@ pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>
     }
 }
 
+/// What is to be done about an object.
+pub enum Due<'a> {
+    /// Nothing, with this result.
+    Nothing(Outcome),
+    /// A write.
+    Write(Write<'a>),
+}
+
+/// The write that brings an object to its desired state.
+pub struct Write<'a> {
+    manifest: &'a Manifest,
+    found: Found<'a>,
+    live: Option<Value>,
+    wanted: Value,
+}
+
 /// Brings the object to its desired state.
 ///
 /// # Errors
 /// When the API server rejects the request or is unreachable, or the live object cannot be replaced.
 pub async fn apply(client: &Client, manifest: &Manifest, mode: Mode) -> Result<Outcome, Failure> {
+    match due(client, manifest, mode).await? {
+        Due::Nothing(outcome) => Ok(outcome),
+        Due::Write(write) => write.send(client, mode).await,
+    }
+}
+
+/// Reads the object, and says what is to be done about it.
+///
+/// # Errors
+/// As [`apply`].
+pub async fn due<'a>(client: &Client, manifest: &'a Manifest, mode: Mode) -> Result<Due<'a>, Failure> {
     let found = place(&manifest.object);
     let live = match found.get(client).await {
         Err(failure) if manifest.part == Part::Policy && failure.class == ErrorClass::Missing => {
-            return Ok(Outcome::Unserved);
+            return Ok(Due::Nothing(Outcome::Unserved));
         }
         live => live?,
     };
-    let Some(wanted) = wanted(manifest, live.as_ref())? else { return Ok(Outcome::Absent) };
+    let Some(wanted) = wanted(manifest, live.as_ref())? else { return Ok(Due::Nothing(Outcome::Absent)) };
     let karmadas = matches!(manifest.part, Part::Definition | Part::SetAside(_));
     if let Some(live) = live.as_ref().filter(|_| karmadas && !mode.manage_karmada) {
         if manifest.part == Part::Definition {
             let lost = served::lost(&manifest.object, live);
             if !lost.is_empty() {
-                return Ok(Outcome::Lacking(served::shown(&lost)));
+                return Ok(Due::Nothing(Outcome::Lacking(served::shown(&lost))));
             }
         }
         let differs = super::compare::differences(&wanted, live);
-        return Ok(if differs.is_empty() { Outcome::Unchanged } else { Outcome::Left(differs) });
+        return Ok(Due::Nothing(if differs.is_empty() { Outcome::Unchanged } else { Outcome::Left(differs) }));
     }
-    let after = match found.apply(client, manifest.manager(), &wanted, mode.dry_run).await {
-        Err(failure) if manifest.part == Part::Customization && failure.message.contains(TAKEN) => {
-            return Ok(Outcome::Taken(failure.message));
-        }
-        after => after?,
-    };
-    let Some(live) = live else { return Ok(Outcome::Created) };
-    let changed = changes(&live, &after);
-    Ok(if changed.is_empty() { Outcome::Unchanged } else { Outcome::Changed(changed) })
+    Ok(Due::Write(Write { manifest, found, live, wanted }))
+}
+
+impl Write<'_> {
+    /// Sends it.
+    ///
+    /// # Errors
+    /// When the API server rejects the request or is unreachable.
+    pub async fn send(self, client: &Client, mode: Mode) -> Result<Outcome, Failure> {
+        let Self { manifest, found, live, wanted } = self;
+        let after = match found.apply(client, manifest.manager(), &wanted, mode.dry_run).await {
+            Err(failure) if manifest.part == Part::Customization && failure.message.contains(TAKEN) => {
+                return Ok(Outcome::Taken(failure.message));
+            }
+            after => after?,
+        };
+        let Some(live) = live else { return Ok(Outcome::Created) };
+        let changed = changes(&live, &after);
+        Ok(if changed.is_empty() { Outcome::Unchanged } else { Outcome::Changed(changed) })
+    }
 }

@@ -20,7 +20,7 @@ use crate::controller::key::Key;
 use crate::controller::managers;
 use crate::decision::backoff;
 use crate::decision::drift_backoff::{DriftBackoff, Step};
-use crate::install::apply::{Mode, Outcome, apply, wanted};
+use crate::install::apply::{Due, Mode, Outcome, due, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{Manifest, Part};
 use crate::install::webhooks::{self, FAILURE_POLICY, IGNORE};
@@ -230,9 +230,17 @@ impl GuardWorker {
             self.report(leader, key, live, "DriftConflict", sentence);
             return Ok(Ended { retry_state: None, wake: Some(until), retry: None });
         }
-        leader.check()?;
         let mode = Mode { dry_run: false, manage_karmada: self.dependencies.manage_karmada };
-        match apply(&self.dependencies.client, &guarded.wanted, mode).await {
+        let corrected = match due(&self.dependencies.client, &guarded.wanted, mode).await {
+            Ok(Due::Nothing(outcome)) => Ok(outcome),
+            Ok(Due::Write(write)) => {
+                // The machine may have been suspended during the read.
+                leader.check()?;
+                write.send(&self.dependencies.client, mode).await
+            }
+            Err(failure) => Err(failure),
+        };
+        match corrected {
             Ok(Outcome::Created | Outcome::Changed(_)) => {
                 self.dependencies.metrics.drift_corrected(&name(key));
                 self.dependencies.metrics.drift_conflict(&name(key), false);
