@@ -9,9 +9,11 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use http_body_util::BodyExt;
 use hyper::body::Body;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::uid::UidScan;
+
+/// What is held while a place is taken; dropping it frees the place.
+pub type Place = Box<dyn Send>;
 
 /// Bounds on request bodies.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +24,7 @@ pub struct Limits {
     pub discard: usize,
     /// Time for a body to arrive.
     pub timeout: Duration,
-    /// Most bodies above [`LARGE`] in memory at a time.
+    /// Most bodies above [`LARGE`] in memory at a time; one peer leaves a quarter to others.
     pub large_bodies: usize,
 }
 
@@ -67,21 +69,21 @@ pub enum Unread {
     Overloaded,
 }
 
-/// Reads the whole body. The permit, if any, holds a slot among the large bodies.
+/// Reads the whole body. A large one takes a place from `large`, which is returned with it.
 ///
 /// # Errors
 /// The body is too large, too slow or broken, or there are too many large bodies.
-pub async fn collect<'s, B>(
+pub async fn collect<B>(
     mut body: B,
     limits: &Limits,
-    large: &'s Semaphore,
-) -> Result<(Bytes, Option<SemaphorePermit<'s>>), Unread>
+    large: impl Fn() -> Option<Place>,
+) -> Result<(Bytes, Option<Place>), Unread>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
 {
-    let mut gathered = Gathered { parts: Parts::None, total: 0, permit: None };
+    let mut gathered = Gathered { parts: Parts::None, total: 0, place: None };
     let read = {
-        let mut read = pin!(gathered.read(&mut body, limits, large));
+        let mut read = pin!(gathered.read(&mut body, limits, &large));
         match read.as_mut().now_or_never() {
             Some(read) => Ok(read),
             // Only a body that is not already here needs a timer.
@@ -112,14 +114,14 @@ enum Parts {
     Scanned(UidScan),
 }
 
-struct Gathered<'s> {
+struct Gathered {
     parts: Parts,
     total: usize,
-    permit: Option<SemaphorePermit<'s>>,
+    place: Option<Place>,
 }
 
-impl<'s> Gathered<'s> {
-    async fn read<B>(&mut self, body: &mut B, limits: &Limits, large: &'s Semaphore) -> Result<(), Stop>
+impl Gathered {
+    async fn read<B>(&mut self, body: &mut B, limits: &Limits, large: &impl Fn() -> Option<Place>) -> Result<(), Stop>
     where
         B: Body<Data = Bytes, Error: Display> + Unpin,
     {
@@ -128,12 +130,12 @@ impl<'s> Gathered<'s> {
             let frame = frame.map_err(|error| Stop::Broken(error.to_string()))?;
             let Ok(piece) = frame.into_data() else { continue };
             self.total = self.total.saturating_add(piece.len());
-            if self.total > LARGE && self.permit.is_none() {
-                self.permit = Some(large.try_acquire().map_err(|_| Stop::Overloaded)?);
+            if self.total > LARGE && self.place.is_none() {
+                self.place = Some(large().ok_or(Stop::Overloaded)?);
             }
             let expected = body.size_hint().exact().and_then(|rest| usize::try_from(rest).ok()).unwrap_or(0);
             // An announced length reserves no more than a small body.
-            let most = if self.permit.is_some() { limits.body } else { LARGE };
+            let most = if self.place.is_some() { limits.body } else { LARGE };
             self.take(piece, expected.min(most), limits.body);
         }
         Ok(())
@@ -173,11 +175,11 @@ impl<'s> Gathered<'s> {
         self.scan().found()
     }
 
-    fn into_bytes(self, limits: &Limits) -> Result<(Bytes, Option<SemaphorePermit<'s>>), Unread> {
+    fn into_bytes(self, limits: &Limits) -> Result<(Bytes, Option<Place>), Unread> {
         match self.parts {
-            Parts::None => Ok((Bytes::new(), self.permit)),
-            Parts::One(bytes) => Ok((bytes, self.permit)),
-            Parts::Many(bytes) => Ok((bytes.into(), self.permit)),
+            Parts::None => Ok((Bytes::new(), self.place)),
+            Parts::One(bytes) => Ok((bytes, self.place)),
+            Parts::Many(bytes) => Ok((bytes.into(), self.place)),
             Parts::Scanned(scan) => Err(Unread::TooLarge { uid: scan.found(), limit: limits.body }),
         }
     }

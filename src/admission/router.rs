@@ -1,9 +1,9 @@
 //! HTTP request -> review -> HTTP response, for each admission path. Sockets, clocks and counters are passed in.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -14,9 +14,8 @@ use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue
 use http::{Method, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
 
-use super::body::{self, Limits, Unread};
+use super::body::{self, Limits, Place, Unread};
 use super::endpoint::Endpoint;
 use super::envelope::{self, Malformed, Operation, Request};
 use super::response;
@@ -113,63 +112,67 @@ pub trait Observer: Send + Sync {
     fn left(&self);
 }
 
+/// Gives a peer a place, or none where all are taken or the rest is for others.
+pub type TakeFn = Arc<dyn Fn(IpAddr) -> Option<Place> + Send + Sync>;
+
+/// Places, so that no peer keeps all others away with bodies that do not arrive.
+#[derive(Clone)]
+pub struct Places {
+    /// Those of reviews in flight.
+    pub reviews: TakeFn,
+    /// Those of large bodies.
+    pub large_bodies: TakeFn,
+}
+
 /// State that the handlers share.
 pub struct WebhookState {
     judge: ReviewFn,
     clock: Clock,
     observer: Arc<dyn Observer>,
     limits: Limits,
-    most_in_flight: usize,
-    in_flight: AtomicUsize,
-    large_bodies: Semaphore,
+    places: Places,
 }
 
 impl WebhookState {
-    /// Decides with `judge`; at most `most_in_flight` reviews at a time.
+    /// Decides with `judge`; a review takes one of `places` before its body arrives.
     #[must_use]
-    pub fn new(
-        judge: ReviewFn,
-        clock: Clock,
-        observer: Arc<dyn Observer>,
-        limits: Limits,
-        most_in_flight: usize,
-    ) -> Self {
-        let large_bodies = Semaphore::new(limits.large_bodies.min(Semaphore::MAX_PERMITS));
-        Self { judge, clock, observer, limits, most_in_flight, in_flight: AtomicUsize::new(0), large_bodies }
+    pub fn new(judge: ReviewFn, clock: Clock, observer: Arc<dyn Observer>, limits: Limits, places: Places) -> Self {
+        Self { judge, clock, observer, limits, places }
     }
 
-    fn admit(&self) -> Option<InFlight<'_>> {
-        let count = self.in_flight.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+    fn admit(&self, peer: IpAddr) -> Option<InFlight<'_>> {
         self.observer.entered();
-        let review = InFlight(self);
-        (count <= self.most_in_flight).then_some(review)
+        let review = InFlight { state: self, place: (self.places.reviews)(peer) };
+        review.place.is_some().then_some(review)
     }
 }
 
 /// One review in flight.
-struct InFlight<'a>(&'a WebhookState);
+struct InFlight<'a> {
+    state: &'a WebhookState,
+    place: Option<Place>,
+}
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.0.observer.left();
+        self.state.observer.left();
     }
 }
 
 /// What is sent back: the head, and a body that is written whole.
 pub type Response = http::Response<Full<Bytes>>;
 
-/// The router of all admission paths.
+/// The router of all admission paths; all requests count as those of one peer.
 pub fn router(state: &Arc<WebhookState>) -> Router {
     let state = Arc::clone(state);
     Router::new().fallback(move |request: HttpRequest| {
         let state = Arc::clone(&state);
-        async move { answer(&state, request).await.map(Body::new) }
+        async move { answer(&state, Ipv4Addr::UNSPECIFIED.into(), request).await.map(Body::new) }
     })
 }
 
-/// Answers a request on any path.
-pub async fn answer<B>(state: &WebhookState, request: http::Request<B>) -> Response
+/// Answers a request of `peer` on any path.
+pub async fn answer<B>(state: &WebhookState, peer: IpAddr, request: http::Request<B>) -> Response
 where
     B: hyper::body::Body<Data = Bytes, Error: fmt::Display> + Unpin,
 {
@@ -180,7 +183,7 @@ where
     if request.method() != Method::POST {
         return method_not_allowed();
     }
-    handle(state, endpoint, request).await
+    handle(state, peer, endpoint, request).await
 }
 
 fn method_not_allowed() -> Response {
@@ -193,14 +196,15 @@ fn not_found() -> Response {
     plain(StatusCode::NOT_FOUND, "no such path; reviews are answered under /validate-... and /mutate-...\n")
 }
 
-async fn handle<B>(state: &WebhookState, endpoint: Endpoint, request: http::Request<B>) -> Response
+async fn handle<B>(state: &WebhookState, peer: IpAddr, endpoint: Endpoint, request: http::Request<B>) -> Response
 where
     B: hyper::body::Body<Data = Bytes, Error: fmt::Display> + Unpin,
 {
     let exchange = Exchange { state, endpoint, started: (state.clock.monotonic)() };
-    let Some(_in_flight) = state.admit() else { return exchange.overloaded("too many reviews at a time") };
+    let Some(_in_flight) = state.admit(peer) else { return exchange.overloaded("too many reviews at a time") };
     let (head, body) = request.into_parts();
-    let (body, _permit) = match body::collect(body, &state.limits, &state.large_bodies).await {
+    let large = || (state.places.large_bodies)(peer);
+    let (body, _large) = match body::collect(body, &state.limits, large).await {
         Ok(collected) => collected,
         Err(unread) => return exchange.unread(unread),
     };

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,14 +76,18 @@ pub trait Answering: Clone + Send + Sync + 'static {
     /// The body of an answer.
     type Body: hyper::body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
 
-    /// Answers one request.
-    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send + 'static;
+    /// Answers one request of `peer`.
+    fn answer(
+        &self,
+        peer: IpAddr,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Self::Body>> + Send + 'static;
 }
 
 impl Answering for Router {
     type Body = Body;
 
-    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send + 'static {
+    fn answer(&self, _: IpAddr, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send + 'static {
         let answer = self.clone().call(request.map(Body::new));
         async move { answer.await.unwrap_or_else(|never| match never {}) }
     }
@@ -136,8 +141,8 @@ impl<A: Answering> Server<A> {
         self
     }
 
-    /// Serves one connection to its end.
-    pub async fn serve<S>(&self, stream: S, protocol: Protocol)
+    /// Serves one connection of `peer` to its end.
+    pub async fn serve<S>(&self, stream: S, peer: IpAddr, protocol: Protocol)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -146,7 +151,7 @@ impl<A: Answering> Server<A> {
             let under_way = UnderWay::begin(&activity);
             let (lifecycle, once) = (Arc::clone(&self.lifecycle), self.once);
             let http1 = request.version() < Version::HTTP_2;
-            let answer = self.answering.answer(request);
+            let answer = self.answering.answer(peer, request);
             async move {
                 let mut response = answer.await;
                 if http1 && (once || lifecycle.parting()) {

@@ -174,7 +174,7 @@ impl<A: Answering> Shared<A> {
         self.metrics.connections_accepted.inc();
         self.metrics.connections.inc();
         let open = Open { shared: Arc::clone(self), reserved, _slot: slot };
-        tokio::spawn(async move { open.serve(stream).await });
+        tokio::spawn(async move { open.serve(stream, peer).await });
     }
 
     /// The handshake, within its time limit and, while stopping, only a moment longer.
@@ -220,7 +220,7 @@ struct Open<A> {
 }
 
 impl<A: Answering> Open<A> {
-    async fn serve(self, stream: TcpStream) {
+    async fn serve(self, stream: TcpStream, peer: IpAddr) {
         // Responses are small and written whole; without this the system may delay them.
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%error, "TCP_NODELAY cannot be set");
@@ -230,12 +230,12 @@ impl<A: Answering> Open<A> {
             _ => &self.shared.connections,
         };
         match &self.shared.security {
-            Security::Plain => server.serve(stream, Protocol::Http1).await,
+            Security::Plain => server.serve(stream, peer, Protocol::Http1).await,
             Security::Tls(current) => {
                 let Some(stream) = self.shared.secure(current, stream).await else { return };
                 let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
                 let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
-                server.serve(stream, protocol).await;
+                server.serve(stream, peer, protocol).await;
             }
         }
     }

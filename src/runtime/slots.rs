@@ -1,4 +1,4 @@
-//! Distributes the connections of a listener among peers. No I/O.
+//! Distributes a bounded number of connections or reviews among peers. No I/O.
 //!
 //! While many slots are free, every peer gets one. When they become scarce, a peer that has a good part of them gets no
 //! more: the last quarter is for others.
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 /// Divisor of all slots: this part is reserved for peers with few of them, and one peer may always have as many.
 const PART: usize = 4;
 
-/// The slots of one listener.
+/// The slots of a listener, or of what it does at a time.
 #[derive(Debug)]
 pub struct Slots {
     all: usize,
@@ -41,11 +41,16 @@ impl Slots {
         Arc::new(Self { all, taken: Mutex::default(), freed: Notify::new() })
     }
 
+    /// Gives its slots to whoever asks with the address of a peer.
+    pub fn giver(self: Arc<Self>) -> Arc<dyn Fn(IpAddr) -> Option<Box<dyn Send>> + Send + Sync> {
+        Arc::new(move |peer| self.take(peer).map(|slot| Box::new(slot) as Box<dyn Send>))
+    }
+
     fn part(&self) -> usize {
         (self.all / PART).max(1)
     }
 
-    /// A slot for a connection from `peer`; `None` when it gets none.
+    /// A slot for `peer`; `None` when it gets none.
     #[must_use]
     pub fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Slot> {
         let peer = network(peer);

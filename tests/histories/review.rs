@@ -10,6 +10,7 @@ use fhpa::admission::review::Reviewer;
 use fhpa::admission::router::{Clock as Clocks, Observer, Reviewed, WebhookState, router};
 use fhpa::decision::validation::Settings;
 use fhpa::playground::fleet::Fleet;
+use fhpa::run::process::places;
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::watch::{Index, Readers, Watches};
@@ -53,7 +54,13 @@ pub fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now));
     #[allow(clippy::disallowed_methods)]
     let clocks = Clocks { wall: || START.parse().unwrap(), monotonic: std::time::Instant::now };
-    let router = router(&Arc::new(WebhookState::new(judge, clocks, Arc::new(Silent), Limits::default(), 64)));
+    let router = router(&Arc::new(WebhookState::new(
+        judge,
+        clocks,
+        Arc::new(Silent),
+        Limits::default(),
+        places(64, &Limits::default()),
+    )));
     let silent = Arc::clone(silent);
     let answer: embedded_apiserver::admission::Inside = Arc::new(move |path, review| {
         if silent.load(Ordering::SeqCst) {

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::client::{Body, H1, H2, Sender, connector, full, request, streamed, tls};
+use super::client::{Body, H1, H2, Sender, connector, full, request, review, streamed, tls};
 use super::tls::{start, start_with};
 
 /// Long enough that only the limit under test ends a connection.
@@ -134,6 +134,39 @@ async fn a_review_too_many_is_told_to_come_again() {
     held.abort();
     let _ = held.await;
     while !other.review("u").await.unwrap().admits("u") {}
+}
+
+#[tokio::test]
+async fn bodies_of_one_peer_that_do_not_arrive_do_not_keep_another_from_being_served() {
+    for (start_of_body, all, large) in [(1, 8, 8), (65 << 10, 64, 8)] {
+        let mut options = patient();
+        options.webhook().reviews = all;
+        options.webhook().bodies.large_bodies = large;
+        let server = start(options).await;
+        let stream = from("127.0.0.1", server.address).await;
+        let Sender::H2(sender) = Sender::over(stream, &connector(&server.ca, H2, None)).await.unwrap() else {
+            panic!("HTTP/2 is agreed");
+        };
+        let stalled = || {
+            let mut sender = Sender::H2(sender.clone());
+            let body = endless(vec![b'{'; start_of_body]);
+            tokio::spawn(async move { sender.send(request("/validate-federatedhpa", body)).await.map(|a| a.status()) })
+        };
+        // The peer gets three quarters of the places, and then an answer that says so.
+        let mut held: Vec<_> = (0..large).map(|_| stalled()).collect();
+        let mut refused = 0;
+        while refused < large / 4 {
+            let (status, _, rest) = futures::future::select_all(held).await;
+            assert_eq!(status.unwrap().unwrap().as_u16(), 429);
+            (refused, held) = (refused + 1, rest);
+        }
+        let stream = from("127.0.0.2", server.address).await;
+        let mut other = Sender::over(stream, &connector(&server.ca, H1, None)).await.unwrap();
+        let mut padded = review("u");
+        padded.resize(padded.len() + start_of_body, b' ');
+        assert!(other.send(request("/validate-federatedhpa", full(padded))).await.unwrap().admits("u"));
+        held.iter().for_each(tokio::task::JoinHandle::abort);
+    }
 }
 
 #[tokio::test]

@@ -35,6 +35,8 @@ use crate::runtime::tls;
 use crate::runtime::watch::{Definitions, Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
+pub use serving::places;
+
 pub use options::{
     AdminPort, Centralized, Certificate, CertificateOrigin, ControlPlane, ControllerOptions, Drain, Ended, Error,
     Failover, GuardOptions, Options, Registration, SharedSecret, WebhookOptions,

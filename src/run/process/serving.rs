@@ -1,6 +1,6 @@
 //! The webhook's part of a process: certificate, listener, shutdown.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use super::options::{Drain, Ended, Error, WebhookOptions};
 use super::sharing::{ReloadedCertificate, Shared};
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
-use crate::admission::router::{Clock, Response, ReviewFn, WebhookState, answer};
+use crate::admission::router::{Clock, Places, Response, ReviewFn, WebhookState, answer};
 use crate::run::review_log::ReviewLog;
 use crate::run::review_metrics::ReviewMetrics;
 use crate::runtime::clock;
@@ -21,6 +21,7 @@ use crate::runtime::connection::Answering;
 use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{self, Listener, Security};
+use crate::runtime::slots::Slots;
 use crate::runtime::tls;
 
 /// A webhook with a certificate, before it is bound.
@@ -53,10 +54,16 @@ struct Reviews(Arc<WebhookState>);
 impl Answering for Reviews {
     type Body = Full<Bytes>;
 
-    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response> + Send + 'static {
+    fn answer(&self, peer: IpAddr, request: Request<Incoming>) -> impl Future<Output = Response> + Send + 'static {
         let state = Arc::clone(&self.0);
-        async move { answer(&state, request).await }
+        async move { answer(&state, peer, request).await }
     }
+}
+
+/// Places for so many reviews at a time, and large bodies among them.
+#[must_use]
+pub fn places(reviews: usize, bodies: &body::Limits) -> Places {
+    Places { reviews: Slots::new(reviews).giver(), large_bodies: Slots::new(bodies.large_bodies).giver() }
 }
 
 /// A bound webhook before it serves.
@@ -82,7 +89,8 @@ impl Serving {
         readiness.check("the certificate is not valid at this time", move |now| current.load().is_valid_at(now));
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
         let log = Arc::new(ReviewLog::new(counted));
-        let desk = Arc::new(WebhookState::new(judge, clocks, log, bodies, reviews));
+        let places = places(reviews, &bodies);
+        let desk = Arc::new(WebhookState::new(judge, clocks, log, bodies, places));
         let lifecycle = Arc::new(Lifecycle::default());
         let security = Security::Tls(certificate.reloader.current());
         let (shared, metrics) = (Arc::clone(&lifecycle), Arc::clone(metrics));
