@@ -26,7 +26,9 @@ impl ConnectionArgs {
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
         let usual = || home().filter(|file| variable.is_none() && file.exists());
         let origin = Origin::find(self.kubeconfig.or_else(usual), variable.as_deref(), self.context)
-            .ok_or("no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig")?;
+            .ok_or(
+                "no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig or in the variable KUBECONFIG",
+            )?;
         control_plane::connect_once(origin).await.map_err(|error| error.to_string())
     }
 }

@@ -30,10 +30,25 @@ pub struct LogArgs {
     /// Format of log lines.
     #[arg(long, value_enum, default_value = "auto", env = "FHPA_LOG_FORMAT")]
     pub log_format: Format,
-    /// Minimum log level (error, warn, info, debug, trace), or a filter such as `info,fhpa=debug`. A filter
+    /// Minimum log level (error, warn, info, debug, trace, off), or a filter such as `info,fhpa=debug`. A filter
     /// that shows libraries below `info` may log the content of requests.
-    #[arg(long, default_value = "info", env = "FHPA_LOG_LEVEL")]
+    #[arg(long, default_value = "info", env = "FHPA_LOG_LEVEL", value_name = "LEVEL|FILTER", value_parser = filter_text)]
     pub log_level: String,
+}
+
+/// The words that are no filter of a target.
+const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
+
+/// A level or a filter. Another word would be read as the name of a log target, and silence all others.
+fn filter_text(text: &str) -> Result<String, String> {
+    let is_known = |part: &str| part.contains('=') || LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part));
+    match text.split(',').map(str::trim).find(|part| !is_known(part)) {
+        None => Ok(text.to_owned()),
+        Some(part) => Err(format!(
+            "{part:?} is neither one of [{}] nor a filter TARGET=LEVEL such as `info,fhpa=debug`",
+            LEVELS.join(", ")
+        )),
+    }
 }
 
 /// The log target with which kube logs each failed request without its object: the caller logs it with the object.
@@ -101,6 +116,17 @@ mod tests {
 
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused_before_it_silences_the_process() {
+        for good in ["info", "WARN", "off", "info,fhpa=debug", "fhpa=debug", "warn, kube=trace"] {
+            assert_eq!(filter_text(good), Ok(good.to_owned()));
+        }
+        for wrong in ["", "warning", "verbose", "info,", "info,fhpa", "1"] {
+            let said = filter_text(wrong).unwrap_err();
+            assert!(said.contains("[error, warn, info, debug, trace, off]"), "{wrong:?}: {said}");
         }
     }
 

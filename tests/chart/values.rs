@@ -102,6 +102,14 @@ fn the_defaults_are_admitted_by_the_schema() {
     assert_eq!(errors, [""; 0]);
 }
 
+#[test]
+fn a_log_level_that_the_processes_refuse_is_refused_by_the_schema() {
+    let validator = jsonschema::draft7::new(&schema()).unwrap();
+    let admitted = |level: &str| validator.is_valid(&serde_json::json!({"logs": {"level": level}}));
+    assert!(["info", "off", "info,fhpa=debug", "fhpa=debug"].into_iter().all(admitted));
+    assert!(!["", "warning", "info,", "info,fhpa"].into_iter().any(admitted));
+}
+
 /// Whether two cases make the same.
 fn same(one: &Outcome, other: &Outcome) -> bool {
     let [one, other] = [one, other].map(|outcome| outcome.as_ref().unwrap_or_else(|error| panic!("{error}")));

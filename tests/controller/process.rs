@@ -375,7 +375,7 @@ async fn what_prevents_a_start_is_said_with_the_flag() {
     let kubeconfig = plane.kubeconfig();
     let there = ["--kubeconfig", kubeconfig.to_str().unwrap()];
     let cases: [(&[&str], &str); 5] = [
-        (&[], "give the kubeconfig of karmada-apiserver with --kubeconfig"),
+        (&[], "give the kubeconfig of karmada-apiserver with --kubeconfig or in the variable KUBECONFIG"),
         (&["--renew-deadline", "15s"], "--renew-deadline 15s"),
         (&["--retry-period", "0"], "the retry period must be greater than 0"),
         (&["--identity", " "], "--identity"),

@@ -159,14 +159,17 @@ async fn what_prevents_a_start_is_said_in_words() {
     let directory = tempfile::tempdir().unwrap();
     let empty = directory.path().to_str().unwrap();
     let offline = ["--offline", "--self-signed", "--listen", "127.0.0.1:0"];
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["--offline", "--self-signed", "--listen", &taken], "--listen chooses another address"),
         (
             &["--offline", "--self-signed", "--listen", "127.0.0.1:0", "--health-probe-bind-address", &taken],
             "--health-probe-bind-address chooses",
         ),
         (&["--offline", "--cert-dir", empty], "tls.crt: No such file or directory"),
-        (&["--self-signed"], "or --offline to serve without checks"),
+        (&["--self-signed"], "with --kubeconfig or in the variable KUBECONFIG, or --offline to serve without checks"),
+        (&["--offline"], "<--cert-dir <DIRECTORY>|--self-signed|--cert-secret <NAMESPACE/NAME>>"),
+        (&["--offline", "--self-signed", "--log-level", "warning"], "[error, warn, info, debug, trace, off]"),
+        (&["--offline", "--self-signed", "--log-level", ""], "[error, warn, info, debug, trace, off]"),
         (&["--self-signed", "--kubeconfig", "/nowhere"], "kubeconfig: "),
     ];
     for (arguments, words) in cases {

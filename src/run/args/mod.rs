@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::ArgAction;
+use clap::{ArgAction, ArgGroup};
 use kube::Client;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -57,17 +57,17 @@ pub(super) struct WebhookArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Certificate")]
+#[command(next_help_heading = "Certificate", group(ArgGroup::new("origin").required(true)))]
 struct TlsArgs {
     /// Directory with tls.crt and tls.key, such as a mounted Secret; new content is served without a restart.
-    #[arg(long, value_name = "DIRECTORY", required_unless_present_any = ["self_signed", "cert_secret"])]
+    #[arg(long, value_name = "DIRECTORY", group = "origin")]
     cert_dir: Option<PathBuf>,
     /// Issue a CA and a certificate in memory, and renew the certificate before it expires.
-    #[arg(long, conflicts_with = "cert_dir")]
+    #[arg(long, group = "origin")]
     self_signed: bool,
     /// Keep CA and certificate in this Secret of the cluster where the process runs. All replicas share it; it is
     /// created if it does not exist, and renewed before it expires.
-    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["cert_dir", "self_signed"], requires = "tls_san")]
+    #[arg(long, value_name = "NAMESPACE/NAME", group = "origin", requires = "tls_san")]
     cert_secret: Option<SecretName>,
     /// Kubeconfig of the cluster with that Secret. Default: the service account of the pod.
     #[arg(long, value_name = "FILE", requires = "cert_secret")]
@@ -301,7 +301,8 @@ impl ControlPlaneArgs {
         let variable = std::env::var_os("KUBECONFIG");
         let origin = Origin::find(self.kubeconfig, variable.as_deref(), self.context);
         origin.map(ControlPlane::Kubeconfig).ok_or_else(|| {
-            format!("no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig{otherwise}")
+            let give = "give the kubeconfig of karmada-apiserver with --kubeconfig or in the variable KUBECONFIG";
+            format!("no control plane: {give}{otherwise}")
         })
     }
 
