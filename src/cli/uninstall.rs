@@ -20,6 +20,7 @@ use crate::convert;
 use crate::decision::validation::Settings;
 use crate::install::apply::{each, each_metadata, place};
 use crate::install::effect::Effect;
+use crate::install::karmada::{self, Groups};
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
 use crate::install::remove::{self, Removed};
@@ -65,7 +66,8 @@ Example:
 
 Exit codes:
   0  everything was removed
-  1  something is left, or everything to another installation (--only-if-url); the output says what
+  1  something is left: all of it where another installation acts (--only-if-url) or the API server is not that of \
+Karmada; the output says what
   2  the arguments or the kubeconfig cannot be used";
 
 /// Something remains.
@@ -129,6 +131,10 @@ impl Removal {
 
     /// Returns whether nothing remains.
     pub async fn run(mut self) -> bool {
+        if let Some(refusal) = karmada::refusal(&self.client, Groups::may_have_fhpa).await {
+            self.print_line(&format!("Nothing was done: {refusal}"));
+            return false;
+        }
         match self.other_url().await {
             Ok(None) => {}
             Ok(Some(url)) => {

@@ -153,7 +153,10 @@ impl Failure {
         let Asked { verb, group, resource, object } = asked;
         let message = match reason {
             reason::CONFLICT => format!("{object} was changed by another client at the same time; retrying: {detail}"),
-            reason::NOT_FOUND => format!("{object} does not exist"),
+            reason::NOT_FOUND => match missing_namespace(status, resource) {
+                Some(name) => format!("namespace {name} does not exist, and {object} would be in it: create it"),
+                None => format!("{object} does not exist"),
+            },
             reason::NOT_SERVED => format!("the API server does not serve {resource} of group {group:?} for {object}"),
             reason::FORBIDDEN => format!(
                 "the user of the kubeconfig may not {verb} {object}: allow it the verb {verb:?} on {resource:?} in API group \
@@ -206,6 +209,12 @@ fn is_about_roles(message: &str) -> bool {
 /// Whether a 404 is about one object, not about a path that is not served.
 fn names_an_object(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|details| !details.name.is_empty())
+}
+
+/// The namespace that a 404 is about, for another object in it.
+fn missing_namespace<'a>(status: &'a Status, resource: &str) -> Option<&'a str> {
+    let details = status.details.as_ref().filter(|_| resource != "namespaces")?;
+    (details.kind == "namespaces").then_some(&details.name)
 }
 
 /// The innermost error: "connection refused" rather than "client error".
@@ -265,6 +274,16 @@ mod tests {
             let detail = "admission webhook \"freeze.example.com\" denied the request: User \"a\" cannot do this now";
             assert_eq!(of(code, detail), (ErrorClass::Refused, "Rejected"), "{code}");
         }
+    }
+
+    #[test]
+    fn a_namespace_that_is_missing_is_told_from_the_object_in_it() {
+        let details = |kind: &str| serde_json::from_value(serde_json::json!({"kind": kind, "name": "prod"})).unwrap();
+        let of = |kind: &str| failure(404, "not found", Some(details(kind)));
+        let space = of("namespaces");
+        let said = "namespace prod does not exist, and Deployment prod/web would be in it: create it";
+        assert_eq!((&*space.message, space.reason), (said, "NotFound"));
+        assert_eq!(of("deployments").message, "Deployment prod/web does not exist");
     }
 
     #[test]

@@ -192,6 +192,12 @@ pub fn wanted(manifest: &Manifest, live: Option<&Value>) -> Result<Option<Value>
     }
 }
 
+/// Whether the object could not be applied as its namespace does not exist: applying creates what is missing itself.
+#[must_use]
+pub fn lacks_namespace(manifest: &Manifest, failure: &Failure) -> bool {
+    manifest.object.pointer("/metadata/namespace").is_some() && failure.reason == reason::NOT_FOUND
+}
+
 /// What is to be done about an object.
 pub enum Due<'a> {
     /// Nothing, with this result.

@@ -1,12 +1,13 @@
 //! Objects of fhpa in karmada-apiserver: their list, their server-side apply, their removal, and the leader's guard
-//! over them (docs/design.md#living-with-karmada). `apply`, `remove`, `effect`, `guard` and `doctor` talk to the API
-//! server; the rest is without I/O.
+//! over them (docs/design.md#living-with-karmada). `apply`, `remove`, `effect`, `guard`, `karmada` and `doctor` talk to
+//! the API server; the rest is without I/O.
 
 pub mod apply;
 pub mod compare;
 pub mod doctor;
 pub mod effect;
 pub mod guard;
+pub mod karmada;
 pub mod kinds;
 
 pub mod manifests;

@@ -237,9 +237,57 @@ async fn without_a_karmada_it_says_so() {
     assert!(outcome.stderr.starts_with("fhpa install: kubeconfig: "), "{}", outcome.stderr);
     let bare = Bed::embedded();
     let listening = bare.listen().await;
-    let outcome = WebhookState::new(&listening.kubeconfig("host")).install(&[]).await;
-    assert_eq!(outcome.code, 1);
-    assert!(outcome.stdout.contains("does not serve resourceinterpretercustomizations"), "{}", outcome.stdout);
+    let desk = WebhookState::new(&listening.kubeconfig("host"));
+    let said = "the API server is not that of Karmada: it does not serve Works and ResourceBindings; give the kubeconfig of \
+                karmada-apiserver, not that of the host cluster\n";
+    for more in [&[][..], &["--dry-run"], &["--only-roles"]] {
+        let more: Vec<&str> = [&["--user", "fhpa"], more].concat();
+        let outcome = desk.fhpa("install", &more).await;
+        assert_eq!((outcome.code, &*outcome.stdout), (2, ""));
+        assert_eq!(outcome.stderr, format!("fhpa install: nothing was done: {said}"));
+    }
+    for path in &WRITTEN[..7] {
+        let stored = bare.get(path).await.body;
+        assert_eq!(stored["items"].as_array().map_or(0, Vec::len), 0, "{path}: {stored}");
+    }
+    for more in [&["--yes"][..], &["--dry-run"]] {
+        let outcome = desk.fhpa("uninstall", more).await;
+        assert_eq!((outcome.code, outcome.stdout), (1, format!("Nothing was done: {said}")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_discovery_that_fails_is_not_taken_for_another_api_server() {
+    let stand = Stand::new().await;
+    let forbidden = || StatusError::plain(403, "Forbidden", "forbidden: User \"a\" cannot get path \"/apis\"");
+    let discovery = Which { resource: "/apis".into(), ..Which::default() };
+    stand.bed.server().faults().fail(discovery, usize::MAX, forbidden());
+    let installed = stand.desk.install(&[]).await;
+    assert_eq!(installed.code, 0, "{}{}", installed.stdout, installed.stderr);
+    let removed = stand.desk.fhpa("uninstall", &["--yes"]).await;
+    assert_eq!(removed.code, 0, "{}", removed.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_works_where_the_definitions_of_karmada_are_half_gone() {
+    const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let stand = Stand::new().await;
+    assert_eq!(stand.desk.install(&[]).await.code, 0);
+    for gone in ["works.work.karmada.io", "resourcebindings.work.karmada.io"] {
+        assert_eq!(stand.bed.delete(&format!("{CRDS}/{gone}"), &json!({})).await.code, 200, "{gone}");
+    }
+    let removed = stand.desk.fhpa("uninstall", &["--yes"]).await;
+    assert_eq!(removed.code, 0, "{}", removed.stdout);
+    assert!(!stand.is_there(&format!("{MUTATING}/fhpa")).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_namespace_of_the_lease_that_is_missing_is_named() {
+    let stand = Stand::new().await;
+    let outcome = stand.desk.install(&["--lease-namespace", "nosuch"]).await;
+    let said = "Role fhpa  failed: namespace nosuch does not exist, and Role fhpa would be in it: create it, or choose \
+                another one with --lease-namespace\n";
+    assert!(outcome.code == 1 && outcome.stdout.contains(said), "{}", outcome.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -19,7 +19,8 @@ use self::render::render;
 use self::tally::Tally;
 use super::terminal::Color;
 use crate::admission::registration::{Location, base_url};
-use crate::install::apply::{Mode, apply};
+use crate::install::apply::{Mode, apply, lacks_namespace};
+use crate::install::karmada::{self, Groups};
 use crate::install::kinds::{self, ScaledType};
 use crate::install::manifests::{self, Manifest, Part, RbacSubject, Settings};
 use crate::install::modes;
@@ -123,7 +124,8 @@ Examples:
 Exit codes:
   0  everything is as it should be
   1  something could not be applied, or a definition that must not be changed lacks fields of fhpa
-  2  nothing was done: the arguments or the kubeconfig cannot be used, or --default-mode is missing";
+  2  nothing was done: the arguments or the kubeconfig cannot be used, the API server is not that of Karmada, or \
+--default-mode is missing; or the manifests of --output could not be written";
 
 fn service_account(text: &str) -> Result<RbacSubject, String> {
     match text.split_once('/') {
@@ -198,6 +200,9 @@ impl Args {
         }
         runtime.block_on(async {
             let client = control_plane.connect().await?;
+            if let Some(refusal) = karmada::refusal(&client, Groups::is_karmada).await {
+                return Err(format!("nothing was done: {refusal}"));
+            }
             if settings.subject.is_none() {
                 settings.subject = own_name(&client).await;
             }
@@ -327,7 +332,8 @@ async fn install(client: &Client, settings: &Settings, order: Order<'_>, color: 
                 tally.failed += 1;
                 // Without a customization members are queried one by one; reviews still work.
                 tally.broken |= manifest.part != Part::Customization;
-                format!("failed: {failure}")
+                let other = if lacks_namespace(&manifest, &failure) { OTHER } else { "" };
+                format!("failed: {failure}{other}")
             }
         };
         // A reader that exits early has seen enough.
@@ -350,6 +356,8 @@ async fn install(client: &Client, settings: &Settings, order: Order<'_>, color: 
     if tally.failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
 }
 
+/// Ends the failure of an object whose namespace is missing.
+const OTHER: &str = ", or choose another one with --lease-namespace";
 const NO_SUBJECT: &str =
     "The roles have no subject: the user of the kubeconfig is an administrator, or unknown; --user names another.";
 

@@ -15,6 +15,7 @@ use crate::controller::failure::{Asked, Failure};
 use crate::decision::freeze::{FREEZE, FROZEN, Freeze};
 use crate::decision::lease::{RESERVED, VERSION};
 use crate::install::apply::list;
+use crate::install::karmada::{Groups, LACKS, TO_DO};
 use crate::install::permissions::{PERMISSIONS, PermissionScope};
 use crate::reconcile::federated_hpa::status::conditions::UPSTREAM_RUNS;
 use crate::runtime::lease_handover::PARKED;
@@ -86,19 +87,10 @@ fn clocks(theirs: Option<Timestamp>, ours: Timestamp) -> Finding {
 }
 
 async fn karmada(context: &Context) -> Finding {
-    let request = http::Request::get("/apis/work.karmada.io").body(Vec::new());
-    let served = match request {
-        Ok(request) => context.client.request::<Value>(request).await,
-        Err(error) => return Finding::fail("karmada", error.to_string(), ""),
-    };
-    match served {
-        Ok(_) => Finding::ok("karmada", "it serves Karmada's kinds"),
-        Err(kube::Error::Api(status)) if status.code == 404 => Finding::fail(
-            "karmada",
-            "it does not serve Works and ResourceBindings",
-            "give the kubeconfig of karmada-apiserver, not that of the host cluster",
-        ),
-        Err(error) => Finding::fail("karmada", error.to_string(), ""),
+    match Groups::read(&context.client).await {
+        Ok(groups) if groups.is_karmada() => Finding::ok("karmada", "it serves Karmada's kinds"),
+        Ok(_) => Finding::fail("karmada", LACKS, TO_DO),
+        Err(failure) => Finding::fail("karmada", failure.message, ""),
     }
 }
 
