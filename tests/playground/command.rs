@@ -138,6 +138,8 @@ fn kubectl_is_there() -> bool {
 #[tokio::test]
 async fn a_playground_says_what_runs_obeys_words_and_cleans_up() {
     let playground = Playground::start(&["--clusters", "2"]).await;
+    let own = format!("\n  export FHPA_PLAYGROUND={}\n", playground.files().display());
+    assert!(playground.said.contains(&own), "commands in another shell find it: {}", playground.said);
     for part in ["2 member clusters", "for trying and testing only", "fhpa status -A -w", "refused, with the reasons"] {
         assert!(playground.said.contains(part), "{part:?} is not in\n{}", playground.said);
     }
@@ -164,6 +166,33 @@ async fn a_playground_says_what_runs_obeys_words_and_cleans_up() {
     playground.end().await;
     let (well, nobody) = text(&fhpa(&files, &["status"]).output().await.unwrap());
     assert!(!well && nobody.contains("no playground runs"), "{nobody}");
+}
+
+#[tokio::test]
+async fn one_of_a_thing_is_not_told_as_several() {
+    let playground = Playground::start(&["--clusters", "1", "--nodes", "1", "--cpu", "1"]).await;
+    for part in ["A Karmada with 1 member cluster runs", "member1 with 1 node of 1 CPU\n"] {
+        assert!(playground.said.contains(part), "{part:?} is not in\n{}", playground.said);
+    }
+    let (well, status) = playground.word(&["status"]).await;
+    assert!(well && status.contains("member1      ready      1 node     0 pods"), "{status}");
+    playground.end().await;
+}
+
+#[tokio::test]
+async fn in_its_usual_directory_it_needs_no_variable() {
+    let runtime = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fhpa"));
+    command.arg("playground").env_remove("FHPA_PLAYGROUND").env("XDG_RUNTIME_DIR", runtime.path()).kill_on_drop(true);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    loop {
+        let line = lines.next_line().await.unwrap().expect("it says what runs");
+        assert!(!line.contains("FHPA_PLAYGROUND"), "{line}");
+        if line.contains("also: recover") {
+            break;
+        }
+    }
 }
 
 #[tokio::test]

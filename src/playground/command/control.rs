@@ -63,7 +63,10 @@ async fn status(State(fleet): State<Arc<Fleet>>) -> Answer {
         let line = |line: &Value| {
             let health = if line.pointer("/failed") == Some(&json!(true)) { "cut off" } else { "ready" };
             let number = |path: &str| int(line, path).unwrap_or_default();
-            format!("{:<12} {health:<8} {:>3} nodes {:>4} pods", text(line, "/name"), number("/nodes"), number("/pods"))
+            let (nodes, pods) = (number("/nodes"), number("/pods"));
+            let s = |count| if count == 1 { "" } else { "s" };
+            let name = text(line, "/name");
+            format!("{name:<12} {health:<8} {nodes:>3} {:<5} {pods:>4} pod{}", format!("node{}", s(nodes)), s(pods))
         };
         lines.iter().map(line).collect::<Vec<_>>().join("\n")
     });

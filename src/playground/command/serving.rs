@@ -175,6 +175,10 @@ fn write(directory: &Directory, running: &Running) -> Result<(), Error> {
     Ok(())
 }
 
+fn counted(count: u32, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 fn print_overview(start: &Start, directory: &Directory, running: &Running, begun: Instant) {
     let Start { clusters, nodes, cpu, .. } = start;
     let (first, last) = (running.members.first(), running.members.last());
@@ -186,20 +190,23 @@ fn print_overview(start: &Start, directory: &Directory, running: &Running, begun
     let (kubeconfig, folder) = (directory.kubeconfig(), directory.path());
     let (kubeconfig, folder) = (kubeconfig.display(), folder.display());
     let url = running.control_plane.url();
+    let own = if directory.is_usual() { String::new() } else { format!("\n  export FHPA_PLAYGROUND={folder}") };
+    let (member_clusters, some_nodes, cpus) =
+        (counted(*clusters, "member cluster"), counted(*nodes, "node"), counted(*cpu, "CPU"));
     let Running { webhook, dashboard, .. } = running;
     anstream::println!(
         "\
-A Karmada with {clusters} member clusters runs here ({took} ms). It is for trying and testing only: all is in memory,
+A Karmada with {member_clusters} runs here ({took} ms). It is for trying and testing only: all is in memory,
 and there is no authentication. Ctrl-C ends it and removes its files.
 
   control plane  {url}
-  members        {names} {nodes} nodes of {cpu} CPUs
+  members        {names} {some_nodes} of {cpus}
   webhook        https://{webhook}, asked before FederatedHPAs and CronFederatedHPAs are stored
   dashboard      {dashboard}
   kubeconfig     {kubeconfig} (contexts karmada, member1, ...)
 
 Try, in another shell:
-  export KUBECONFIG={kubeconfig}
+  export KUBECONFIG={kubeconfig}{own}
   kubectl apply -f {folder}/{SHOP}      # a workload over all clusters, its replicas by load
   kubectl get deploy,fhpa,rb,clusters
   kubectl get hpa --context member1     # its share of the bounds
