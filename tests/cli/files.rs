@@ -67,9 +67,52 @@ fn a_directory_is_searched_for_manifests() {
     let outcome = fhpa(&["validate", &root, &format!("{root}/a.yaml")]);
     assert_eq!(
         outcome.stdout,
-        "no FederatedHPA or CronFederatedHPA checked, 3 objects of other kinds skipped: nothing wrong\n"
+        "no FederatedHPA or CronFederatedHPA found, 3 objects of other kinds skipped: nothing was checked\n"
     );
     assert_eq!(outcome.code, 0);
+}
+
+#[test]
+fn a_document_that_is_no_object_is_an_error() {
+    for (text, shown) in [
+        ("just a sentence\n", "Invalid value: \"just a sentence\""),
+        ("<!DOCTYPE html><html></html>\n", "Invalid value: \"<!DOCTYPE html><html></html>\""),
+        (r#"[{"apiVersion": "v1", "kind": "ConfigMap"}]"#, "Invalid value: a list"),
+        ("42", "Invalid value: 42"),
+    ] {
+        let (told, code) = stdin(text);
+        assert!(code == 1 && told.contains(&format!("error[no-object]: {shown}")), "{text}: {code} {told}");
+        assert!(told.contains("is a mapping with apiVersion and kind"), "{told}");
+    }
+}
+
+#[test]
+fn a_mapping_without_api_version_and_kind_is_warned_of() {
+    let (told, code) = stdin("replicaCount: 3\nimage: {tag: v1}\n");
+    assert!(code == 0 && told.contains("warning[type-meta]: apiVersion: Required value"), "{code} {told}");
+    assert!(told.ends_with("skipped: 1 warning\n"), "{told}");
+}
+
+#[test]
+fn where_nothing_was_checked_it_says_so_and_a_strict_check_fails() {
+    for text in ["", "---\n", "apiVersion: v1\nkind: ConfigMap\n"] {
+        let (told, code) = stdin(text);
+        assert!(code == 0 && told.ends_with(": nothing was checked\n"), "{text:?}: {code} {told}");
+        assert_eq!(fhpa_with_input(&["validate", "--strict", "-"], text.as_bytes()).code, 1, "{text:?}");
+    }
+    assert_eq!(fhpa(&["validate", "--strict", "examples/web-shop.yaml"]).code, 0);
+}
+
+#[test]
+fn a_finding_in_a_very_long_line_has_no_empty_note() {
+    let (told, _) = stdin(&format!("a: '{}' 'b'\n", "x".repeat(5000)));
+    assert!(!told.contains("= note: \n") && !told.contains("= note:\n"), "{told}");
+}
+
+#[test]
+fn a_namespace_is_a_name() {
+    let outcome = fhpa(&["validate", "-n", "a/b", "examples/web-shop.yaml"]);
+    assert!(outcome.code == 2 && outcome.stderr.contains("RFC 1123 label"), "{}", outcome.stderr);
 }
 
 #[test]

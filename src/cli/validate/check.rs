@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::super::manifest::{self, Source, SourceLocation};
 use super::inputs::Unreadable;
-use super::related_objects::GivenObjects;
+use super::related_objects::{Collected, GivenObjects};
 use super::report::{Finding, ObjectName, Report, Severity, Spot};
 use super::rules::{self, Rules, Undecodable};
 use super::subject::{Class, InputObject, Kind};
@@ -89,7 +89,7 @@ pub(crate) fn file(source: Result<Source, Unreadable>, namespace: &str) -> File 
 
 /// Facts about the given objects for the rules of other objects.
 pub(crate) fn related_objects<'a>(given: impl Iterator<Item = &'a Given>, default_mode: Mode) -> GivenObjects {
-    let mut known = GivenObjects::default();
+    let mut known = Collected::default();
     for object in given {
         let (namespace, value) = (&object.name.namespace, || object.subject.node.to_value());
         match object.subject.class {

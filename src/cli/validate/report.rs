@@ -112,19 +112,25 @@ impl Report {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 
+    /// Whether nothing was checked.
+    fn is_empty(&self) -> bool {
+        self.federated_hpas == 0 && self.cron_federated_hpas == 0
+    }
+
     /// 0 fine, 1 invalid, 2 unreadable.
     pub(crate) fn exit_code(&self, strict: bool) -> u8 {
         if self.unreadable > 0 {
             2
         } else {
-            u8::from(self.count(Severity::Error) > 0 || strict && self.count(Severity::Warning) > 0)
+            let doubtful = || self.is_empty() || self.count(Severity::Warning) > 0;
+            u8::from(self.count(Severity::Error) > 0 || strict && doubtful())
         }
     }
 
     /// One line for users.
     pub(crate) fn summary(&self) -> String {
         let checked = match (self.federated_hpas, self.cron_federated_hpas) {
-            (0, 0) => "no FederatedHPA or CronFederatedHPA checked".to_owned(),
+            (0, 0) => "no FederatedHPA or CronFederatedHPA found".to_owned(),
             (hpas, 0) => format!("{} checked", counted(hpas, "FederatedHPA")),
             (0, crons) => format!("{} checked", counted(crons, "CronFederatedHPA")),
             (hpas, crons) => {
@@ -138,7 +144,11 @@ impl Report {
         ];
         let found: Vec<String> =
             counts.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(*count, noun)).collect();
-        let found = if found.is_empty() { "nothing wrong".to_owned() } else { found.join(", ") };
+        let found = match found.is_empty() {
+            true if self.is_empty() => "nothing was checked".to_owned(),
+            true => "nothing wrong".to_owned(),
+            false => found.join(", "),
+        };
         let skipped = match self.skipped {
             0 => String::new(),
             skipped => format!(", {} of other kinds skipped", counted(skipped, "object")),

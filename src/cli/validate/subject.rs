@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::manifest::{Content, Node};
 use crate::decision::api_version;
-use crate::decision::finding::{Cause, Violation};
+use crate::decision::finding::{BadValue, Cause, Violation};
 use crate::decision::path::Path;
 
 /// The kinds that are checked.
@@ -32,7 +32,7 @@ pub(crate) enum Class {
     Known(Kind),
     /// Not checked.
     Other,
-    /// Probably meant as one of the checked kinds, but the API server would not accept it as such.
+    /// Probably meant as one of the checked kinds, or as objects, but the API server would not accept it as such.
     NearMiss(Violation),
     /// Possibly meant as one of the checked kinds.
     Doubtful(Violation),
@@ -71,6 +71,21 @@ impl InputObject {
 }
 
 fn classify(node: &Node) -> Class {
+    let shapeless = |value: BadValue| {
+        let detail = "an object of Kubernetes is a mapping with apiVersion and kind; several are documents between \
+                      `---`, or the items of a List";
+        Class::NearMiss(Violation::new("no-object", &Path::Root(""), Cause::TypeInvalid(value), detail))
+    };
+    match &node.content {
+        Content::Null | Content::Map(_) => {}
+        Content::List(_) => return shapeless(BadValue::Json("a list".to_owned())),
+        Content::Text(text) => return shapeless(text.as_str().into()),
+        Content::Bool(_) | Content::Number(_) => return shapeless(BadValue::Json(node.to_value().to_string())),
+    }
+    if matches!(node.content, Content::Map(_)) && node.entry("apiVersion").is_none() && node.entry("kind").is_none() {
+        let detail = "without apiVersion and kind this is no object of Kubernetes, and it is not checked";
+        return Class::Doubtful(Violation::new("type-meta", &Path::Root("apiVersion"), Cause::Required, detail));
+    }
     let (version, kind) = (node.text("apiVersion"), node.text("kind"));
     if let (Some(version), Some(kind)) = (version, kind) {
         let ours = version == format!("{}/{}", api_version::GROUP, api_version::VERSION);

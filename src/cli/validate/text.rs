@@ -59,7 +59,7 @@ fn group(finding: &Finding) -> Group<'_> {
             shown(group, &finding.file, spot, label, other)
         }
     };
-    if !beside {
+    if !beside && !finding.detail.is_empty() {
         group = group.element(Level::NOTE.message(printable(&finding.detail)));
     }
     if let Some(help) = &finding.help {
