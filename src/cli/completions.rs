@@ -1,9 +1,10 @@
 //! A shell -> its completion script for the command. Writes to standard output.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap_complete::Shell;
+
+use super::output;
 
 /// Arguments of `fhpa completions`.
 #[derive(Debug, clap::Args)]
@@ -31,9 +32,6 @@ impl Args {
     pub(super) fn run(self, mut command: clap::Command) -> ExitCode {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, "fhpa", &mut script);
-        match std::io::stdout().write_all(&script) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        }
+        output::print("completions", &mut std::io::stdout(), &String::from_utf8_lossy(&script), 0)
     }
 }

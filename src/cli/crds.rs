@@ -1,16 +1,17 @@
 //! The CustomResourceDefinitions, as they are applied: to standard output or as files.
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::output;
 use crate::api::crd;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Write one file per kind into this directory instead of printing them.
-    #[arg(long, short, value_name = "DIR")]
+    /// Write one file per kind into this directory instead of printing them; `-` is standard output.
+    #[arg(long, short, value_name = "DIR|-")]
     output: Option<PathBuf>,
 }
 
@@ -25,37 +26,29 @@ enum CrdsError {
     Output(io::Error),
 }
 
+/// Nothing, or only a part, was written.
+const UNWRITTEN: u8 = 2;
+
 impl Args {
     /// Runs the command.
     pub(super) fn run(self) -> ExitCode {
-        let Self { output } = self;
-        let done = match output {
-            Some(directory) => write_files(&directory),
-            None => print(),
-        };
-        match done {
+        let directory = self.output.filter(|directory| directory.as_os_str() != "-");
+        match directory.map_or_else(print, |directory| write_files(&directory)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 anstream::eprintln!("fhpa crds: {error}");
-                ExitCode::FAILURE
+                ExitCode::from(UNWRITTEN)
             }
         }
     }
 }
 
 fn print() -> Result<(), CrdsError> {
-    let mut output = io::stdout().lock();
-    for (_, text) in crd::files()? {
-        match output.write_all(text.as_bytes()) {
-            // A reader that exits early (`fhpa crds | head`) is not a failure.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            written => written.map_err(CrdsError::Output)?,
-        }
-    }
-    Ok(())
+    let texts: String = crd::files()?.into_iter().map(|(_, text)| text).collect();
+    output::put(&mut io::stdout(), &texts).map_err(CrdsError::Output)
 }
 
-fn write_files(directory: &std::path::Path) -> Result<(), CrdsError> {
+fn write_files(directory: &Path) -> Result<(), CrdsError> {
     std::fs::create_dir_all(directory).map_err(|source| CrdsError::File { path: directory.to_owned(), source })?;
     for (name, text) in crd::files()? {
         let path = directory.join(name);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::connection::ConnectionArgs;
+use super::names;
 use super::plan::{Planner, PlannerArgs};
 use super::terminal::Color;
 use crate::dashboard::{Dashboard, Options, Probes, loopback};
@@ -23,7 +24,7 @@ pub struct Args {
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT", value_parser = loopback)]
     listen: SocketAddr,
     /// The one namespace that is shown, for users who may not list objects of all. Default: all of them.
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = names::namespace)]
     namespace: Option<String>,
     #[command(flatten)]
     connection: ConnectionArgs,

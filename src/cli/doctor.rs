@@ -1,10 +1,10 @@
 //! `fhpa doctor`: problems of an installation, as a table or as JSON.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 
+use super::output;
 use super::terminal::{Color, aligned, printable};
 use crate::install::doctor::{CheckState, Context, Estimators, Finding, examine};
 use crate::run::{ControlPlaneArgs, EstimatorAddress, LeaseArgs};
@@ -45,7 +45,7 @@ Example:
 Exit codes:
   0  everything that could be checked works
   1  something does not work
-  2  the arguments or the kubeconfig cannot be used";
+  2  the arguments or the kubeconfig cannot be used, or the output could not be written";
 
 /// A check failed.
 const FAILED: u8 = 1;
@@ -77,10 +77,8 @@ impl Args {
             Output::Text => table(&found),
             Output::Json => serde_json::to_string_pretty(&found).map(|json| json + "\n").unwrap_or_default(),
         };
-        // A reader that exits early has seen enough.
-        let _ = color.stdout().write_all(text.as_bytes());
         let failed = found.iter().any(|finding| finding.state == CheckState::Fail);
-        if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
+        output::print("doctor", &mut color.stdout(), &text, if failed { FAILED } else { 0 })
     }
 }
 

@@ -9,6 +9,8 @@ mod dashboard;
 mod doctor;
 mod install;
 mod manifest;
+mod names;
+mod output;
 mod picture;
 mod plan;
 mod program;

@@ -56,7 +56,7 @@ pub enum GatherError {
     #[error("{0}")]
     Forbidden(String),
     /// There is no such object.
-    #[error("there is no FederatedHPA {name} in namespace {namespace}{}", elsewhere(.others, .name))]
+    #[error("there is no FederatedHPA {name} in namespace {namespace}{}{}", as_cron(*.is_cron, .namespace), elsewhere(.others, .name))]
     NotFound {
         /// The namespace that was looked at.
         namespace: String,
@@ -64,10 +64,17 @@ pub enum GatherError {
         name: String,
         /// Namespaces with an object of that name, as far as they may be listed.
         others: Vec<String>,
+        /// Whether a CronFederatedHPA has the name.
+        is_cron: bool,
     },
     /// Another failure.
     #[error("{0}")]
     Failed(String),
+}
+
+fn as_cron(is_cron: bool, namespace: &str) -> String {
+    let said = format!("; a CronFederatedHPA has that name: fhpa status -n {namespace}");
+    if is_cron { said } else { String::new() }
 }
 
 fn elsewhere(others: &[String], name: &str) -> String {
@@ -152,7 +159,9 @@ pub async fn one(client: &Client, namespace: &str, name: &str) -> Result<Objects
         Ok(hpa) => hpa,
         Err(failure) if failure.reason == reason::NOT_FOUND => {
             let others = namespaces(client, name).await;
-            return Err(GatherError::NotFound { namespace: namespace.to_owned(), name: name.to_owned(), others });
+            let is_cron = get::<CronFederatedHPA>(client, CRON_FEDERATED_HPAS, namespace, name).await.is_ok();
+            let (namespace, name) = (namespace.to_owned(), name.to_owned());
+            return Err(GatherError::NotFound { namespace, name, others, is_cron });
         }
         Err(failure) => return Err(refusal(&failure, Some(namespace))),
     };
@@ -226,8 +235,9 @@ pub fn undecoded_of(plural: &str, count: usize, error: &str) -> Unread {
     }
 }
 
-/// The failure of what nothing can be shown without.
-fn refusal(failure: &Failure, namespace: Option<&str>) -> GatherError {
+/// The failure of what nothing can be shown without. `namespace`: the one that was read, where it was one.
+#[must_use]
+pub fn refusal(failure: &Failure, namespace: Option<&str>) -> GatherError {
     let message = failure.message.clone();
     match failure.reason {
         reason::NOT_SERVED => GatherError::NotServed,
@@ -237,6 +247,15 @@ fn refusal(failure: &Failure, namespace: Option<&str>) -> GatherError {
         }
         reason::FORBIDDEN => GatherError::Forbidden(message),
         _ => GatherError::Failed(message),
+    }
+}
+
+/// As [`refusal`], of an object of another kind that is read with one in `namespace`.
+#[must_use]
+pub fn refusal_beside(failure: &Failure, namespace: &str) -> GatherError {
+    match failure.reason {
+        reason::NOT_SERVED => GatherError::Failed(failure.message.clone()),
+        _ => refusal(failure, Some(namespace)),
     }
 }
 

@@ -7,6 +7,7 @@ mod examples;
 mod files;
 mod findings;
 mod help;
+pub mod output;
 mod plan;
 mod plan_centralized;
 mod trial;

@@ -137,6 +137,20 @@ fn a_missing_file_is_unreadable() {
 }
 
 #[test]
+fn what_looks_like_the_name_of_a_stored_object_is_told_how_to_be_one() {
+    let hint = "a stored object is NAMESPACE/NAME with --kubeconfig";
+    let (shown, code) = plan(&["shop/web"]);
+    assert!(code == 2 && shown.contains(hint), "{shown}");
+    assert!(!plan(&["shop/web.yaml"]).0.contains(hint), "a file");
+}
+
+#[test]
+fn the_flag_of_kubectl_names_manifests_too() {
+    let file = "examples/plan/g3-weights.yaml";
+    assert_eq!(plan(&["-f", file]), plan(&[file]));
+}
+
+#[test]
 fn a_binding_is_planned_from_where_it_stands() {
     let binding = r#"{"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
         "metadata": {"name": "shop-deployment", "namespace": "shop",

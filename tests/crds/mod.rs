@@ -40,6 +40,7 @@ fn the_command_prints_both_files_or_writes_them() {
     let made = crd::files().unwrap();
     let printed = String::from_utf8(run(&[]).stdout).unwrap();
     assert_eq!(printed, made.iter().map(|(_, text)| text.as_str()).collect::<String>());
+    assert_eq!(String::from_utf8(run(&["-o", "-"]).stdout).unwrap(), printed);
 
     let directory = tempfile::tempdir().unwrap();
     let below = directory.path().join("a/b");
@@ -51,6 +52,6 @@ fn the_command_prints_both_files_or_writes_them() {
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     let failed = run(&["--output", file.to_str().unwrap()]);
-    assert_eq!(failed.status.code(), Some(1));
+    assert_eq!(failed.status.code(), Some(2));
     assert!(String::from_utf8(failed.stderr).unwrap().starts_with("fhpa crds: "));
 }

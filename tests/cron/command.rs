@@ -135,6 +135,21 @@ fn what_cannot_be_read_is_answered_with_2() {
 }
 
 #[test]
+fn several_schedules_in_quotes_are_answered_each() {
+    let asked = ["cron", "0 8 * * MON-FRI", "@daily", "-z", "UTC", "--after", "2027-01-01T00:00:00Z", "-n", "1"];
+    let text = fhpa(&asked);
+    assert_eq!((text.code, &*text.stderr), (0, ""));
+    for part in ["\n0 8 * * MON-FRI in UTC\n  Fri 2027-01-01 08:00", "\n@daily in UTC\n  Sat 2027-01-02 00:00"] {
+        assert!(text.stdout.contains(part), "{part:?} is not in\n{}", text.stdout);
+    }
+    let json = json_of(&fhpa(&[&asked[..], &["-o", "json"]].concat()));
+    assert_eq!(json[0]["expression"], "0 8 * * MON-FRI");
+    assert_eq!(json[1]["next"], json!(["2027-01-02T00:00:00Z"]));
+    let wrong = fhpa(&["cron", "0 8 * * *", "0 25 * * *"]);
+    assert!(wrong.code == 1 && wrong.stdout.contains("0 25 * * * in"), "{}", wrong.stdout);
+}
+
+#[test]
 fn control_characters_of_a_file_do_not_reach_the_terminal() {
     let manifest = MANIFEST.replace("Asia/Shanghai", r#""a\e[31m""#).replace("0 8 * * 1-5", r"0 8 * * \e[31m");
     let outcome = fhpa_with_input(&["cron", "-"], manifest.as_bytes());

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use fhpa::controller::query_cache::{QueryError, Source, Times};
 use fhpa::estimator::query::EstimatorQuery;
 use fhpa::reconcile::federated_hpa::observe::capacity::{Estimators, Rooms};
@@ -127,5 +129,59 @@ async fn what_is_not_there_is_said() {
     drop(listening);
     let unreachable = run(&["plan", "--kubeconfig", &kubeconfig, "prod/web"]).await;
     assert_eq!(unreachable.code, 2);
-    assert!(unreachable.stderr.starts_with("fhpa plan: the control plane cannot be read: "), "{}", unreachable.stderr);
+    let said = &unreachable.stderr;
+    let start = "fhpa plan: the API server could not be reached to get federatedhpas prod/web: ";
+    assert!(said.starts_with(start) && said.contains("is karmada-apiserver up"), "{said}");
+    assert!(!said.contains("(Connect)"), "a text of Rust: {said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_of_the_api_server_is_told_in_a_sentence() {
+    let fleet = fleet().await;
+    fleet.control().create(&hpa(10, json!({}))).await.unwrap();
+    let listening = fleet.control().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = file(directory.path(), "kubeconfig", &listening.kubeconfig("karmada"));
+    let refuse = |resource: &str, code, reason: &str, message: &str| {
+        let which = Which { resource: resource.into(), ..Which::default() };
+        fleet.control().faults().fail(which, 1, StatusError::plain(code, reason, message));
+    };
+    for (resource, code, reason, message, said) in [
+        (
+            "federatedhpas",
+            401,
+            "Unauthorized",
+            "Unauthorized",
+            "does not accept the credentials of the kubeconfig; renew",
+        ),
+        (
+            "clusters",
+            403,
+            "Forbidden",
+            "clusters is forbidden: User \"a\" cannot list resource \"clusters\"",
+            "the user of the kubeconfig may not list clusters: allow it the verb \"list\"",
+        ),
+    ] {
+        refuse(resource, code, reason, message);
+        let refused = run(&["plan", "--kubeconfig", &kubeconfig, "prod/web"]).await;
+        assert!(refused.code == 2 && refused.stderr.contains(said), "{}", refused.stderr);
+        assert!(!refused.stderr.contains("ApiError") && !refused.stderr.contains("Status {"), "{}", refused.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_that_name_no_namespace_are_in_that_of_the_context() {
+    let fleet = fleet().await;
+    let listening = fleet.control().listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut kubeconfig: serde_json::Value = serde_saphyr::from_str(&listening.kubeconfig("karmada")).unwrap();
+    kubeconfig["contexts"][0]["context"]["namespace"] = "prod".into();
+    let kubeconfig = file(directory.path(), "kubeconfig", &kubeconfig.to_string());
+    let mut object = hpa(10, json!({}));
+    object["metadata"].as_object_mut().unwrap().remove("namespace");
+    let object = file(directory.path(), "web.json", &object.to_string());
+    let planned = run(&["plan", "--kubeconfig", &kubeconfig, "-o", "json", &object]).await;
+    assert_eq!((planned.stderr.as_str(), planned.code), ("", 0));
+    let other = run(&["plan", "--kubeconfig", &kubeconfig, "-n", "other", &object]).await;
+    assert!(other.code == 1 && other.stderr.contains("FederatedHPA other/web"), "{}", other.stderr);
 }

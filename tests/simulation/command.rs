@@ -53,6 +53,10 @@ fn a_comparison_is_drawn_too() {
     assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0));
     let drawn = std::fs::read_to_string(file).unwrap();
     let runs = outcome.stdout.lines().count() - 1;
+    let rows: Vec<&str> = outcome.stdout.lines().skip(1).collect();
+    let centralized = rows.iter().find(|row| row.starts_with("\"Centralized, StaticWeighted\",")).unwrap();
+    let cells: Vec<&str> = centralized.rsplit(',').collect();
+    assert_eq!((cells[2], cells.len()), ("", 10), "no bounds to add up, and a comma in the name: {centralized}");
     assert!(runs >= 5 && drawn.starts_with("<svg") && drawn.matches(" served, ").count() == runs);
 }
 

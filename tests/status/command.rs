@@ -125,7 +125,7 @@ fn plugin(arguments: &[&str]) -> (String, String) {
 #[test]
 fn as_a_plugin_it_goes_by_the_name_of_kubectl() {
     let (help, _) = plugin(&["status", "--help"]);
-    assert!(help.contains("Usage: kubectl fhpa status [OPTIONS] [NAME]"), "{help}");
+    assert!(help.contains("Usage: kubectl fhpa status [OPTIONS] [NAME|NAMESPACE/NAME]"), "{help}");
     assert!(help.contains("    kubectl fhpa status -A -w\n"), "{help}");
     let (_, refused) = plugin(&["status", "--nothing"]);
     assert!(refused.contains("Usage: kubectl fhpa status"), "{refused}");

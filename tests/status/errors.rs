@@ -5,6 +5,7 @@ use embedded_apiserver::status::StatusError;
 
 use super::{Desk, upstream};
 use crate::cli::command::fhpa;
+use crate::cli::output::on_a_full_disk;
 
 pub fn forbid(desk: &Desk, verb: &str, resource: &str) {
     let which = Which { verb: verb.into(), resource: resource.into(), ..Which::default() };
@@ -60,6 +61,47 @@ async fn a_name_of_another_namespace_is_found_where_that_is_allowed() {
     assert_eq!(lost.stderr, format!("{said}; one of that name is in shop: fhpa status web -n shop\n"));
     forbid(&desk, "list", "federatedhpas");
     assert_eq!(desk.status(&["web", "-n", "other"]).await.stderr, format!("{said}\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_is_named_with_its_namespace_as_others_print_it() {
+    let desk = Desk::with_shop().await;
+    let shown = desk.shown(&["shop/web"]).await;
+    assert!(shown.starts_with("FederatedHPA shop/web: "), "{shown}");
+    let lost = desk.status(&["federatedhpa/web"]).await;
+    let said = "fhpa status: there is no FederatedHPA web in namespace federatedhpa; one of that name is in shop: fhpa status \
+                web -n shop\n";
+    assert_eq!((lost.code, &*lost.stderr), (1, said));
+    let twice = desk.status(&["shop/web", "-n", "shop"]).await;
+    assert!(twice.code == 2 && twice.stderr.contains("the namespace is given twice"), "{}", twice.stderr);
+    for wrong in [&["web?watch=1"][..], &["a/b/c"], &["-n", "a/b"], &["web", "-n", "../x"]] {
+        let refused = desk.status(wrong).await;
+        assert!(refused.code == 2 && refused.stderr.contains("RFC 1123"), "{wrong:?}: {}", refused.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_of_a_cron_federated_hpa_is_told_apart() {
+    let desk = Desk::with_shop().await;
+    let all: serde_json::Value = serde_json::from_str(&desk.shown(&["-n", "shop", "-o", "json"]).await).unwrap();
+    let name = all["cronFederatedHPAs"][0]["name"].as_str().unwrap();
+    let lost = desk.status(&[name, "-n", "shop"]).await;
+    let said = format!(
+        "fhpa status: there is no FederatedHPA {name} in namespace shop; a CronFederatedHPA has that name: fhpa status -n shop\n"
+    );
+    assert_eq!((lost.code, lost.stderr), (1, said));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_could_not_be_written_is_told() {
+    let desk = Desk::with_shop().await;
+    for arguments in [&["status", "-A"][..], &["status", "-A", "-o", "json"], &["doctor"]] {
+        let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+        let arguments = [arguments, vec!["--kubeconfig".to_owned(), desk.kubeconfig()]].concat();
+        let run = move || on_a_full_disk(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        let (code, said) = tokio::task::spawn_blocking(run).await.unwrap();
+        assert!(code == 2 && said.contains("standard output: No space left on device"), "{code} {said}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

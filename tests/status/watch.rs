@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
 use super::Desk;
 use super::errors::forbid;
@@ -12,15 +12,17 @@ use super::errors::forbid;
 struct Watch {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
+    errors: Lines<BufReader<ChildStderr>>,
 }
 
 impl Watch {
     fn start(desk: &Desk, more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fhpa"));
         command.args(["status", "-w", "--kubeconfig", &desk.kubeconfig()]).args(more).kill_on_drop(true);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
+        let errors = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { child, lines, errors }
     }
 
     /// Reads until a line has `part`, and returns the lines before it.
@@ -33,6 +35,11 @@ impl Watch {
             }
             before.push(line);
         }
+    }
+
+    /// Reads errors until one is `line`.
+    async fn says(&mut self, line: &str) {
+        while self.errors.next_line().await.unwrap().expect("it goes on") != line {}
     }
 
     async fn interrupt(mut self) -> Option<i32> {
@@ -68,6 +75,22 @@ async fn one_object_is_followed_through_its_deletion() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_for_programs_has_no_text_of_a_failure_in_it() {
+    let desk = Desk::with_shop().await;
+    for output in ["json", "yaml"] {
+        let mut watch = Watch::start(&desk, &["web", "-n", "shop", "-o", output]);
+        watch.until("minReplicas").await;
+        assert_eq!(desk.bed.delete(WEB, &json!({})).await.code, 200);
+        watch.says("there is no FederatedHPA web in namespace shop").await;
+        desk.bring(&super::objects::shop()[0]).await;
+        assert_eq!(desk.bed.patch("merge", WEB, &json!({"spec": {"maxReplicas": 77}})).await.code, 200);
+        let between = watch.until("77").await;
+        assert!(!between.concat().contains("there is no"), "{between:?}");
+        assert_eq!(watch.interrupt().await, Some(0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_nothing_may_be_watched_it_is_read_from_time_to_time() {
     let desk = Desk::with_shop().await;
     for resource in ["federatedhpas", "cronfederatedhpas"] {
@@ -83,7 +106,7 @@ async fn where_nothing_may_be_watched_it_is_read_from_time_to_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_leaves_ends_it() {
     let desk = Desk::with_shop().await;
-    let Watch { mut child, mut lines } = Watch::start(&desk, &["-n", "shop"]);
+    let Watch { mut child, mut lines, .. } = Watch::start(&desk, &["-n", "shop"]);
     assert!(lines.next_line().await.unwrap().is_some());
     drop(lines);
     let changes = async {

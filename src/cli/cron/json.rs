@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::listing::{Listing, Refusal};
+use super::rules::RuleLocation;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,14 +26,28 @@ struct Cause<'a> {
 
 #[derive(Serialize)]
 struct Listed<'a> {
+    /// Absent for a schedule given as an argument.
+    #[serde(flatten)]
+    place: Option<Place<'a>>,
+    #[serde(flatten)]
+    answer: Answer<'a>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
     file: &'a str,
     line: usize,
     namespace: &'a str,
     name: &'a str,
     rule: &'a str,
     suspended: bool,
-    #[serde(flatten)]
-    answer: Answer<'a>,
+}
+
+impl<'a> Place<'a> {
+    fn of(place: &'a RuleLocation) -> Self {
+        let RuleLocation { file, line, namespace, object: name, rule, suspended } = place;
+        Self { file, line: *line, namespace, name, rule, suspended: *suspended }
+    }
 }
 
 #[derive(Serialize)]
@@ -47,24 +62,11 @@ pub(super) fn one(listing: &Listing) -> String {
     pretty(&answer(listing))
 }
 
-/// The results for all rules, as one array.
+/// The results for several schedules and rules, as one array.
 pub(super) fn many(listings: &[Listing]) -> String {
-    let rules: Vec<Listed<'_>> = listings
-        .iter()
-        .filter_map(|listing| {
-            let place = listing.place.as_ref()?;
-            Some(Listed {
-                file: &place.file,
-                line: place.line,
-                namespace: &place.namespace,
-                name: &place.object,
-                rule: &place.rule,
-                suspended: place.suspended,
-                answer: answer(listing),
-            })
-        })
-        .collect();
-    pretty(&rules)
+    let listed =
+        listings.iter().map(|listing| Listed { place: listing.place.as_ref().map(Place::of), answer: answer(listing) });
+    pretty(&listed.collect::<Vec<_>>())
 }
 
 fn answer(listing: &Listing) -> Answer<'_> {

@@ -5,13 +5,14 @@ mod listing;
 mod rules;
 mod text;
 
-use std::io::Write;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
 
+use super::output;
 use crate::runtime::clock;
 use crate::runtime::zones::{self, ZoneDatabase};
 use listing::{Listing, Question};
@@ -20,7 +21,7 @@ use listing::{Listing, Question};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A schedule in quotes, or manifests with CronFederatedHPAs: YAML or JSON files, directories, `-` for standard
+    /// Schedules, each in quotes, or manifests with CronFederatedHPAs: YAML or JSON files, directories, `-` for standard
     /// input.
     #[arg(value_name = "EXPR|FILE", required = true)]
     inputs: Vec<String>,
@@ -45,7 +46,7 @@ Examples:
   fhpa cron cronfederatedhpa.yaml
 
 The five fields are: minute hour day-of-month month day-of-week.
-Exit code: 0 fine, 1 a schedule or zone is wrong, 2 a file cannot be read.";
+Exit code: 0 fine, 1 a schedule or zone is wrong, 2 a file cannot be read, or the output not written.";
 
 /// How runs are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,55 +74,66 @@ impl Args {
             after: self.after.unwrap_or_else(clock::wall),
             count: self.count.into(),
         };
-        let code = match self.inputs.as_slice() {
+        match self.inputs.as_slice() {
             [one] if !is_path(one) => self.expression(one, &question),
-            [first, ..] if self.inputs.len() > 1 && !is_path(first) => self.unquoted(),
-            _ => self.files(&question),
-        };
-        ExitCode::from(code)
-    }
-
-    fn expression(&self, expression: &str, question: &Question<'_>) -> u8 {
-        let zone = self.time_zone.as_deref().unwrap_or(&question.process_zone);
-        let listing = question.ask(expression, zone);
-        match (self.output, &listing.outcome) {
-            (Output::Json, _) => print(&json::one(&listing)),
-            (Output::Text, Ok(_)) => print(&text::one(&listing, question)),
-            (Output::Text, Err(_)) => eprint(&text::one(&listing, question)),
+            [first, ..] if !is_path(first) && !self.inputs.iter().all(|input| is_path(input) || is_whole(input)) => {
+                eprint(&format!("error: put the schedule in quotes: fhpa cron '{}'\n", self.inputs.join(" ")));
+                ExitCode::from(UNREADABLE)
+            }
+            _ => self.several(&question),
         }
-        if listing.outcome.is_ok() { FINE } else { WRONG }
     }
 
-    fn unquoted(&self) -> u8 {
-        eprint(&format!("error: put the schedule in quotes: fhpa cron '{}'\n", self.inputs.join(" ")));
-        UNREADABLE
+    fn expression(&self, expression: &str, question: &Question<'_>) -> ExitCode {
+        let listing = self.ask(expression, question);
+        let code = if listing.outcome.is_ok() { FINE } else { WRONG };
+        match (self.output, &listing.outcome) {
+            (Output::Json, _) => print(&json::one(&listing), code),
+            (Output::Text, Ok(_)) => print(&text::one(&listing, question), code),
+            (Output::Text, Err(_)) => {
+                eprint(&text::one(&listing, question));
+                ExitCode::from(code)
+            }
+        }
     }
 
-    fn files(&self, question: &Question<'_>) -> u8 {
-        let paths: Vec<PathBuf> = self.inputs.iter().map(PathBuf::from).collect();
-        let found = rules::read(&paths);
+    fn ask(&self, expression: &str, question: &Question<'_>) -> Listing {
+        question.ask(expression, self.time_zone.as_deref().unwrap_or(&question.process_zone))
+    }
+
+    /// Schedules, then the rules of files.
+    fn several(&self, question: &Question<'_>) -> ExitCode {
+        let (schedules, paths): (Vec<_>, Vec<_>) =
+            self.inputs.iter().partition(|input| is_whole(input) && !is_path(input));
+        let found = rules::read(&paths.into_iter().map(PathBuf::from).collect::<Vec<_>>());
         for error in &found.errors {
             eprint(&format!("error: {error}\n"));
         }
-        let listings: Vec<Listing> = found
-            .rules
-            .into_iter()
-            .map(|rule| {
-                let zone = self.time_zone.as_deref().or(rule.time_zone.as_deref()).unwrap_or(&question.process_zone);
-                question.ask(&rule.schedule, zone).of(rule.place)
-            })
-            .collect();
-        match self.output {
-            Output::Json => print(&json::many(&listings)),
-            Output::Text if listings.is_empty() => eprint("no rule of a CronFederatedHPA was found\n"),
-            Output::Text => print(&text::many(&listings, question)),
-        }
-        match () {
+        let rules = found.rules.into_iter().map(|rule| {
+            let zone = self.time_zone.as_deref().or(rule.time_zone.as_deref()).unwrap_or(&question.process_zone);
+            question.ask(&rule.schedule, zone).of(rule.place)
+        });
+        let listings: Vec<Listing> =
+            schedules.into_iter().map(|schedule| self.ask(schedule, question)).chain(rules).collect();
+        let code = match () {
             () if !found.errors.is_empty() => UNREADABLE,
             () if listings.iter().any(|listing| listing.outcome.is_err()) => WRONG,
             () => FINE,
+        };
+        match self.output {
+            Output::Json => print(&json::many(&listings), code),
+            Output::Text if listings.is_empty() => {
+                eprint("no rule of a CronFederatedHPA was found\n");
+                ExitCode::from(code)
+            }
+            Output::Text => print(&text::many(&listings, question), code),
         }
     }
+}
+
+/// Whether an argument is a whole schedule: white space in it was quoted.
+fn is_whole(text: &str) -> bool {
+    text.contains(char::is_whitespace) || text.starts_with('@')
 }
 
 /// Whether an argument is the path of a file or directory, or standard input, rather than a schedule.
@@ -134,9 +146,8 @@ fn is_path(text: &str) -> bool {
     text == "-" || (!text.is_empty() && path.exists()) || manifest()
 }
 
-/// Prints; a reader that has exited is not an error.
-fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+fn print(text: &str, code: u8) -> ExitCode {
+    output::print("cron", &mut std::io::stdout(), text, code)
 }
 
 fn eprint(text: &str) {

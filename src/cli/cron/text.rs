@@ -19,12 +19,12 @@ pub(super) fn one(listing: &Listing, question: &Question<'_>) -> String {
     }
 }
 
-/// The results for all rules.
+/// The results for several schedules and rules.
 pub(super) fn many(listings: &[Listing], question: &Question<'_>) -> String {
     let mut out = format!("zone rules {}\n", question.zone_rules());
     for listing in listings {
-        let head = listing.place.as_ref().map_or_else(String::new, title);
-        let head = printable(&format!("{head}: {} in {}", listing.expression, listing.time_zone));
+        let head = listing.place.as_ref().map(|place| title(place) + ": ").unwrap_or_default();
+        let head = printable(&format!("{head}{} in {}", listing.expression, listing.time_zone));
         // Writing to a string cannot fail.
         let _ = writeln!(out, "\n{head}");
         out.push_str(&runs(listing, question));

@@ -1,9 +1,9 @@
 //! `fhpa install --output`: prints the manifests, or writes them to files.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use super::super::output;
 use super::{name, notes};
 use crate::install::manifests::{self, Part, Settings};
 
@@ -26,8 +26,7 @@ pub(super) fn render(settings: &Settings, output: &Path, member_rbac: bool) -> R
     for manifest in &manifests {
         let yaml = serde_saphyr::to_string(&manifest.object).map_err(|error| error.to_string())?;
         if standard {
-            // A reader that exits early has seen enough.
-            let _ = out.write_all(format!("---\n{yaml}").as_bytes());
+            output::put(&mut out, &format!("---\n{yaml}")).map_err(|error| format!("standard output: {error}"))?;
         } else {
             let path = output.join(format!("{}.yaml", name(manifest).to_lowercase().replace(' ', "-")));
             std::fs::write(&path, yaml).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use kube::Client;
 
 use jiff::Timestamp;
+use tokio::runtime::Runtime;
 
+use super::super::names::NamedObject;
 use super::centralized::outline::Outline as CentralizedOutline;
 use super::given::{Manifests, Measured, PlanInput};
 use super::outline::CodedMessage;
 use super::{PlanError, Planner, is_distributed};
 use crate::decision::defaults::Mode;
+use crate::overview::gather::{GatherError, refusal, refusal_beside};
 use crate::run::estimators::{Settings, patient};
 use crate::run::forecast::centralized::{Computation, Settings as CentralizedSettings};
 use crate::run::forecast::{Objects, Rooms, live};
@@ -42,31 +45,47 @@ pub(super) fn is_name(input: &Path) -> bool {
     parts(input).is_some() && !input.exists()
 }
 
-fn parts(input: &Path) -> Option<(&str, &str)> {
-    let (namespace, name) = input.to_str()?.split_once('/')?;
+/// NAMESPACE and NAME.
+fn parts(input: &Path) -> Option<(String, String)> {
+    let NamedObject { namespace, name } = input.to_str()?.parse().ok()?;
     let manifest = ["yaml", "yml", "json"].iter().any(|known| name.ends_with(&format!(".{known}")));
-    let plain = !namespace.is_empty() && !name.is_empty() && !name.contains('/') && !namespace.starts_with('.');
-    (plain && !manifest).then_some((namespace, name))
+    namespace.filter(|_| !manifest).zip(Some(name))
+}
+
+/// A control plane that objects are read from.
+pub(super) struct Connection {
+    runtime: Runtime,
+    client: Client,
+}
+
+impl Connection {
+    /// By this kubeconfig, and its context.
+    pub(super) fn open(kubeconfig: PathBuf, context: Option<String>) -> Result<Self, PlanError> {
+        let runtime = crate::cli::runtime().map_err(PlanError::unreadable)?;
+        let origin = Origin::find(Some(kubeconfig), None, context)
+            .ok_or_else(|| PlanError::unreadable("the kubeconfig has no name"))?;
+        let connected = runtime.block_on(control_plane::connect_once(origin));
+        let client = connected.map_err(|error| PlanError::unreadable(error.to_string()))?;
+        Ok(Self { runtime, client })
+    }
+
+    /// The namespace of the context.
+    pub(super) fn namespace(&self) -> &str {
+        self.client.default_namespace()
+    }
+
+    /// As [`read`].
+    pub(super) fn subjects(
+        &self,
+        given: &Manifests,
+        names: &[PathBuf],
+        place: LiveSource,
+    ) -> Result<Vec<PlanInput>, PlanError> {
+        self.runtime.block_on(read(&self.client, given, names, place))
+    }
 }
 
 /// The stored objects of these names and the given ones, each with its related objects in the control plane.
-pub(super) fn subjects(
-    given: &Manifests,
-    names: &[PathBuf],
-    (kubeconfig, context): (PathBuf, Option<String>),
-    place: LiveSource,
-) -> Result<Vec<PlanInput>, PlanError> {
-    let runtime = crate::cli::runtime().map_err(PlanError::unreadable)?;
-    runtime.block_on(async {
-        let origin = Origin::find(Some(kubeconfig), None, context)
-            .ok_or_else(|| PlanError::unreadable("the kubeconfig has no name"))?;
-        let connected = control_plane::connect_once(origin).await;
-        let client = connected.map_err(|error| PlanError::unreadable(error.to_string()))?;
-        read(&client, given, names, place).await
-    })
-}
-
-/// As [`subjects`], with a client.
 pub(super) async fn read(
     client: &Client,
     given: &Manifests,
@@ -75,7 +94,8 @@ pub(super) async fn read(
 ) -> Result<Vec<PlanInput>, PlanError> {
     let mut hpas = given.hpas.clone();
     for (namespace, name) in names.iter().filter_map(|name| parts(name)) {
-        let stored = live::federated_hpa(client, namespace, name).await.map_err(|error| unasked(&error))?;
+        let stored = live::federated_hpa(client, &namespace, &name).await;
+        let stored = stored.map_err(|failure| unread(&refusal(&failure, Some(&namespace))))?;
         hpas.push(stored.ok_or_else(|| PlanError::wrong(format!("there is no FederatedHPA {namespace}/{name}")))?);
     }
     if hpas.is_empty() {
@@ -98,10 +118,13 @@ async fn subject(
 ) -> Result<PlanInput, PlanError> {
     let metadata = &hpa.metadata;
     if let (Some(namespace), Some(name), None) = (&metadata.namespace, &metadata.name, &metadata.uid) {
-        let stored = live::federated_hpa(client, namespace, name).await.map_err(|error| unasked(&error))?;
+        let stored = live::federated_hpa(client, namespace, name).await;
+        let stored = stored.map_err(|failure| unread(&refusal(&failure, Some(namespace))))?;
         hpa.status = stored.and_then(|stored| stored.status);
     }
-    let objects = live::objects(client, &hpa).await.map_err(|error| unasked(&error))?;
+    let namespace = hpa.metadata.namespace.as_deref().unwrap_or_default();
+    let objects = live::objects(client, &hpa).await;
+    let objects = objects.map_err(|failure| unread(&refusal_beside(&failure, namespace)))?;
     let distributed = is_distributed(hpa.spec.mode.as_deref(), place.default_mode);
     let measured =
         Measured::Read(if distributed { None } else { computed(client, &hpa, &objects, place).await?.map(Box::new) });
@@ -138,6 +161,7 @@ fn estimator_note((answered, silent): (Vec<String>, Vec<String>)) -> CodedMessag
     CodedMessage { code: "Estimators", message }
 }
 
-fn unasked(error: &kube::Error) -> PlanError {
-    PlanError::unreadable(format!("the control plane cannot be read: {error}"))
+/// In the words of `fhpa status`.
+fn unread(error: &GatherError) -> PlanError {
+    PlanError::unreadable(error.to_string())
 }

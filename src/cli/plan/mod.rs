@@ -9,8 +9,7 @@ mod preview;
 mod scenario;
 mod text;
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 #[cfg(feature = "playground")]
 use std::sync::Arc;
@@ -20,8 +19,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::manifest::Source;
+use super::names;
+use super::output;
 use super::terminal::Color;
-use super::validate::inputs::{self, Unreadable};
+use super::validate::inputs::{self, FilenameArgs, Unreadable};
 use super::validate::{File, Report, examine, text as findings};
 use crate::decision::defaults::Mode;
 use crate::decision::validation::Settings as RuleSettings;
@@ -31,7 +32,7 @@ use crate::run::forecast::centralized::Settings as CentralizedSettings;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
 use given::{Manifests, PlanInput};
-use live::LiveSource;
+use live::{Connection, LiveSource};
 use outline::Outline;
 
 /// Arguments of `fhpa plan`.
@@ -40,11 +41,13 @@ use outline::Outline;
 pub struct Args {
     /// Manifests: YAML or JSON files, directories, `-` for standard input; with --kubeconfig also NAMESPACE/NAME of a
     /// stored FederatedHPA.
-    #[arg(value_name = "FILE|DIR|-", required = true)]
+    #[arg(value_name = "FILE|DIR|-", required_unless_present = "filename")]
     inputs: Vec<PathBuf>,
-    /// Namespace of objects that name none.
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
-    namespace: String,
+    #[command(flatten)]
+    more: FilenameArgs,
+    /// Namespace of objects that name none. Default: with --kubeconfig that of its context, else `default`.
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = names::namespace)]
+    namespace: Option<String>,
     /// How to print plans.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -87,6 +90,13 @@ impl PlannerArgs {
 enum PlanOutput {
     Distributed(Box<Outline>),
     Centralized(Box<centralized::outline::Outline>),
+}
+
+/// What the command prints.
+enum Planned {
+    Outlines(Vec<PlanOutput>),
+    /// Findings that deny an object, as in `fhpa validate`, and their exit code.
+    Refused(String, u8),
 }
 
 impl PlanOutput {
@@ -152,7 +162,7 @@ Examples:
 Exit codes:
   0  there is a plan for each FederatedHPA
   1  an object would be refused, or something is missing
-  2  a file or the control plane could not be read";
+  2  a file or the control plane could not be read, or the plan could not be written";
 
 /// Success.
 const FINE: u8 = 0;
@@ -182,52 +192,59 @@ impl PlanError {
 impl Args {
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> ExitCode {
-        let (mut out, output) = (color.stdout(), self.output);
-        let code = match self.outlines(&mut out) {
-            Ok(outlines) => {
+        let output = self.output;
+        let (printed, code) = match self.outlines() {
+            Ok(Planned::Refused(findings, code)) => (findings, code),
+            Ok(Planned::Outlines(outlines)) => {
                 let printed = match output {
                     Output::Text => outlines.iter().map(PlanOutput::render).collect::<Vec<_>>().join("\n"),
                     Output::Json => outline::json(&outlines),
                     Output::Yaml => outline::yaml(&outlines),
                 };
-                // A reader that exits early (`| head`) has seen enough.
-                let _ = out.write_all(printed.as_bytes());
-                FINE
+                (printed, FINE)
             }
             Err(PlanError { code, message }) => {
-                if !message.is_empty() {
-                    anstream::eprintln!("fhpa plan: {message}");
-                }
-                code
+                anstream::eprintln!("fhpa plan: {message}");
+                return ExitCode::from(code);
             }
         };
-        ExitCode::from(code)
+        output::print("plan", &mut color.stdout(), &printed, code)
     }
 
-    /// The plans; findings that deny an object are printed as in `fhpa validate`.
-    fn outlines(self, out: &mut impl Write) -> Result<Vec<PlanOutput>, PlanError> {
-        let Self { inputs, namespace, kubeconfig, context, planner, .. } = self;
+    fn outlines(self) -> Result<Planned, PlanError> {
+        let Self { inputs, more, namespace, kubeconfig, context, planner, output: _ } = self;
         let planner = Planner::of(planner);
         if kubeconfig.is_none() && planner.estimators.is_some() {
             return Err(PlanError::wrong("estimators need a control plane: give --kubeconfig"));
         }
         let now = clock::wall();
+        let connection = kubeconfig.map(|kubeconfig| Connection::open(kubeconfig, context)).transpose()?;
+        let own = || connection.as_ref().map_or("default", Connection::namespace).to_owned();
+        let namespace = namespace.unwrap_or_else(own);
         let (names, paths): (Vec<_>, Vec<_>) =
-            inputs.into_iter().partition(|input| kubeconfig.is_some() && live::is_name(input));
-        let (files, found) = planner.examine(inputs::read(&paths), &namespace, now)?;
+            more.all(inputs).into_iter().partition(|input| connection.is_some() && live::is_name(input));
+        let sources = inputs::read(&paths).into_iter().map(|source| source.map_err(told_apart)).collect();
+        let (files, found) = planner.examine(sources, &namespace, now)?;
         let code = found.exit_code(false);
         if code != FINE {
-            let _ = out.write_all(findings::render(&found, usize::MAX).as_bytes());
-            return Err(PlanError { code, message: String::new() });
+            return Ok(Planned::Refused(findings::render(&found, usize::MAX), code));
         }
         anstream::eprint!("{}", findings::warnings(&found));
         let given = planner.manifests(&files)?;
-        let subjects = match kubeconfig {
-            Some(kubeconfig) => live::subjects(&given, &names, (kubeconfig, context), LiveSource::of(&planner, now))?,
+        let subjects = match connection {
+            Some(connection) => connection.subjects(&given, &names, LiveSource::of(&planner, now))?,
             None => given.subjects()?,
         };
-        planner.outputs(subjects, now)
+        planner.outputs(subjects, now).map(Planned::Outlines)
     }
+}
+
+/// The error of what looks like the name of a stored object, with what to do.
+fn told_apart(mut unreadable: Unreadable) -> Unreadable {
+    if live::is_name(Path::new(&unreadable.name)) {
+        unreadable.message.push_str("; a stored object is NAMESPACE/NAME with --kubeconfig");
+    }
+    unreadable
 }
 
 /// Settings of plans.

@@ -91,22 +91,29 @@ pub(super) fn csv(runs: &[Run]) -> String {
         .to_owned();
     for Run { name, outcome } in runs {
         let figures = &outcome.figures;
+        // Without HPAs there are no bounds to add up.
+        let max = if figures.peak_max == 0 { String::new() } else { figures.peak_max.to_string() };
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "{},{},{},{},{},{},{},{},{}",
-            name.replace(',', ""),
+            cell(name),
             decimal(u128::from(figures.served()).saturating_mul(10)),
             decimal(figures.unserved),
             decimal(figures.unserved_peak.into()),
             figures.replica_seconds,
             figures.peak_replicas,
-            figures.peak_max,
+            max,
             figures.reassignments,
             figures.writes,
         );
     }
     out
+}
+
+/// A cell of a line: in quotes where a comma in it would begin the next one.
+fn cell(name: &str) -> String {
+    if name.contains(',') { format!("\"{name}\"") } else { name.to_owned() }
 }
 
 /// One array.

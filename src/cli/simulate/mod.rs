@@ -9,14 +9,16 @@ mod given;
 mod reader;
 mod table;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 
+use super::names;
+use super::output;
 use super::picture::Picture;
 use super::terminal::{Color, printable};
+use super::validate::inputs::FilenameArgs;
 use crate::runtime::settings::RuleArgs;
 use crate::simulation::{Figures, Record, Scenario, Second, run};
 use assembly::SimulatedSpec;
@@ -29,10 +31,12 @@ const CHART_POINTS: Second = 240;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A FederatedHPA and a scenario: YAML or JSON files, directories, `-` for standard input.
-    #[arg(value_name = "FILE|DIR|-", required = true)]
+    #[arg(value_name = "FILE|DIR|-", required_unless_present = "filename")]
     inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    more: FilenameArgs,
     /// Namespace of objects that name none.
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default", value_parser = names::namespace)]
     namespace: String,
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
@@ -142,27 +146,19 @@ impl Outcome {
 impl Args {
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> ExitCode {
-        let mut out = color.stdout();
-        let code = match self.outcome() {
-            Ok(printed) => {
-                // A reader that exits early (`| head`) has seen enough.
-                let _ = out.write_all(printed.as_bytes());
-                0
-            }
-            Err(SimulateError { code, message, findings: true }) => {
-                let _ = out.write_all(message.as_bytes());
-                code
-            }
+        let (printed, code) = match self.outcome() {
+            Ok(printed) => (printed, 0),
+            Err(SimulateError { code, message, findings: true }) => (message, code),
             Err(SimulateError { code, message, .. }) => {
                 anstream::eprintln!("fhpa simulate: {message}");
-                code
+                return ExitCode::from(code);
             }
         };
-        ExitCode::from(code)
+        output::print("simulate", &mut color.stdout(), &printed, code)
     }
 
     fn outcome(self) -> Result<String, SimulateError> {
-        let subject = given::subject(&self.inputs, &self.namespace, &self.rules.settings())?;
+        let subject = given::subject(&self.more.all(self.inputs), &self.namespace, &self.rules.settings())?;
         let spec = SimulatedSpec::of(&subject);
         let scenario = assembly::scenario(&subject, &spec)?;
         let title = title(&subject);

@@ -14,6 +14,7 @@ use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::connection::ConnectionArgs;
+use super::names::{self, NamedObject};
 use super::picture::Picture;
 use super::terminal::Color;
 use crate::overview::gather::{self, GatherError};
@@ -29,9 +30,10 @@ use screen::{Layout, Screen};
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Name of a FederatedHPA, to see its clusters, its last decisions and what comes next. Default: all, a line each.
-    name: Option<String>,
+    #[arg(value_name = "NAME|NAMESPACE/NAME")]
+    name: Option<NamedObject>,
     /// Namespace. Default: that of the context of the kubeconfig.
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = names::namespace)]
     namespace: Option<String>,
     /// The objects of all namespaces.
     #[arg(short = 'A', long, conflicts_with_all = ["namespace", "name"])]
@@ -80,7 +82,7 @@ Examples:
 Exit codes:
   0  it was shown
   1  there is no such object, or it cannot be read
-  2  the arguments or the kubeconfig cannot be used, or the chart cannot be written";
+  2  the arguments or the kubeconfig cannot be used, or the output or the chart cannot be written";
 
 /// Nothing could be shown.
 const FAILED: u8 = 1;
@@ -135,8 +137,13 @@ impl Args {
 
     async fn follow(self, color: Color) -> Result<(), Failed> {
         let Self { name, namespace, all_namespaces, watch, all_clusters, chart, output, connection } = self;
+        let (with, name) = name.map(|named| (named.namespace, named.name)).unzip();
+        let with: Option<String> = with.flatten();
+        if with.is_some() && namespace.is_some() {
+            return Err((UNUSABLE, "the namespace is given twice: before the name, and with --namespace".to_owned()));
+        }
         let client = connection.connect().await.map_err(|problem| (UNUSABLE, problem))?;
-        let own = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let own = with.or(namespace).unwrap_or_else(|| client.default_namespace().to_owned());
         let namespace = (!all_namespaces).then_some(own);
         let request = Request { client, namespace, name, zones: ZoneDatabase::open() };
         let mut screen = Screen::new(color, watch, output == Output::Table);
@@ -146,7 +153,8 @@ impl Args {
             let drawn = chart.as_ref().map_or(Ok(()), |file| draw(file, view, layout()));
             drawn.map_err(|problem| (UNUSABLE, problem))
         };
-        let mut open = screen.show(&render(&shown, output, layout()));
+        let written = |error| (UNUSABLE, format!("standard output: {error}"));
+        let mut open = screen.show(&render(&shown, output, layout())).map_err(written)?;
         draw(&shown)?;
         let changes = watch.then(|| Changes::of(&request.client, &request.watched()));
         while let (Some(changes), true) = (&changes, open) {
@@ -154,7 +162,11 @@ impl Args {
             // The object may be made again, or the connection may come back: that is waited for.
             let view = request.view().await.map_err(|error| error.to_string());
             if view != shown {
-                open = screen.show(&render(&view, output, layout()));
+                match &view {
+                    // A program that reads the stream finds no text in it.
+                    Err(problem) if output != Output::Table => anstream::eprintln!("{problem}"),
+                    view => open = screen.show(&render(view, output, layout())).map_err(written)?,
+                }
                 draw(&view)?;
                 shown = view;
             }

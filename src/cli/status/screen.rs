@@ -1,6 +1,6 @@
 //! Where the text goes: a terminal that is redrawn, or a stream that grows. Writes to standard output.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use jiff::Timestamp;
 
@@ -37,7 +37,7 @@ impl Screen {
     }
 
     /// Shows `text`; false when the reader is gone.
-    pub(super) fn show(&mut self, text: &str) -> bool {
+    pub(super) fn show(&mut self, text: &str) -> io::Result<bool> {
         let redraw = self.terminal && self.watch;
         let before = match (redraw, self.drawn) {
             (true, _) => CLEAR,
@@ -54,10 +54,13 @@ impl Screen {
         // A stream that drops colours would drop this, too.
         let cleared = out.write_all(before.as_bytes());
         let mut out = self.color.stdout();
-        cleared
+        let shown = cleared
             .and_then(|()| out.write_all(fitted.as_deref().unwrap_or(text).as_bytes()))
-            .and_then(|()| out.flush())
-            .is_ok()
+            .and_then(|()| out.flush());
+        match shown {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            shown => shown.map(|()| true),
+        }
     }
 }
 

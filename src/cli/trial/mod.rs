@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::manifest::Source;
+use super::names;
 use super::terminal::Color;
 use super::validate::{Class, Finding, Given, Report, file, inputs, related_objects, text};
 use crate::admission::review::Reviewer;
@@ -29,7 +30,7 @@ pub struct Args {
     #[arg(value_name = "FILE|DIR|-")]
     paths: Vec<PathBuf>,
     /// Namespace of objects that name none.
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default", value_parser = names::namespace)]
     namespace: String,
     #[command(flatten)]
     rules: RuleArgs,

@@ -12,6 +12,22 @@ const MAX_FILES: usize = 10_000;
 /// Deepest directory level.
 const MAX_DEPTH: usize = 32;
 
+/// Paths as the flag of kubectl.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FilenameArgs {
+    /// The same, as kubectl spells it.
+    #[arg(short = 'f', long, value_name = "FILE|DIR|-")]
+    filename: Vec<PathBuf>,
+}
+
+impl FilenameArgs {
+    /// The paths that are given without the flag, and those with it.
+    pub(crate) fn all(self, mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+        paths.extend(self.filename);
+        paths
+    }
+}
+
 /// A path that could not be read.
 #[derive(Debug)]
 pub(crate) struct Unreadable {

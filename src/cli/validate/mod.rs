@@ -15,7 +15,6 @@ pub(super) use report::{Finding, ObjectName, Report};
 pub(super) use rules::completed;
 pub(super) use subject::{Class, Kind};
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,13 +23,15 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 
 use super::manifest::Source;
+use super::names;
+use super::output;
 use super::terminal::Color;
 use crate::api::crd::CrdError;
 use crate::decision::validation::Settings;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
 use crate::runtime::zones::ZoneDatabase;
-use inputs::Unreadable;
+use inputs::{FilenameArgs, Unreadable};
 
 /// Default number of findings shown as text.
 const MAX_PRINTED: usize = 100;
@@ -44,16 +45,15 @@ pub struct Args {
     /// Manifests: YAML or JSON files, directories that are searched for them, `-` for standard input.
     #[arg(value_name = "FILE|DIR|-", required_unless_present = "filename")]
     paths: Vec<PathBuf>,
-    /// The same, as kubectl spells it.
-    #[arg(short = 'f', long, value_name = "FILE|DIR|-")]
-    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    more: FilenameArgs,
     /// Namespace of objects that name none.
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default", value_parser = names::namespace)]
     namespace: String,
     /// How to print the findings.
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Text)]
     output: Output,
-    /// Exit with 1 for warnings too.
+    /// Exit with 1 for warnings too, and where nothing was checked.
     #[arg(long)]
     strict: bool,
     /// Print at most so many findings; all are counted [default: 100, as JSON 10000].
@@ -86,9 +86,9 @@ Examples:
     fhpa validate --strict -o json deploy/ > findings.json
 
 Exit codes:
-  0  nothing wrong; there may be warnings
-  1  an object would be refused
-  2  a file could not be read: it is missing, not UTF-8, or has a syntax error";
+  0  nothing wrong, or nothing to check; there may be warnings
+  1  an object would be refused, or a document is no object; with --strict also a warning, or nothing was checked
+  2  a file could not be read: it is missing, not UTF-8, or has a syntax error; or the findings could not be written";
 
 /// The objects of `sources`, and what is found in them.
 pub(super) fn examine(
@@ -106,7 +106,7 @@ pub(super) fn examine(
 impl Args {
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> ExitCode {
-        let paths: Vec<PathBuf> = self.paths.into_iter().chain(self.filename).collect();
+        let paths = self.more.all(self.paths);
         let report = match examine(inputs::read(&paths), &self.namespace, self.rules.settings(), clock::wall()) {
             Ok((_, report)) => report,
             Err(error) => {
@@ -118,8 +118,6 @@ impl Args {
             Output::Text => text::render(&report, self.max_findings.unwrap_or(MAX_PRINTED)),
             Output::Json => json::render(&report, self.max_findings.unwrap_or(WRITTEN)),
         };
-        // A reader that exits early (`| head`) does not change the verdict.
-        let _ = color.stdout().write_all(printed.as_bytes());
-        ExitCode::from(report.exit_code(self.strict))
+        output::print("validate", &mut color.stdout(), &printed, report.exit_code(self.strict))
     }
 }

@@ -5,8 +5,8 @@ const SUBDOMAIN: usize = 253;
 /// Longest DNS label, and longest name part of a qualified name.
 pub(super) const LABEL: usize = 63;
 
-/// Why `text` is not an RFC 1123 subdomain.
-pub(super) fn subdomain(text: &str) -> Option<String> {
+/// Why `text` is not an RFC 1123 subdomain, as names of objects are.
+pub fn subdomain(text: &str) -> Option<String> {
     if text.len() > SUBDOMAIN {
         return Some(format!("must be no more than {SUBDOMAIN} characters"));
     }
@@ -17,8 +17,8 @@ pub(super) fn subdomain(text: &str) -> Option<String> {
     })
 }
 
-/// Why `text` is not an RFC 1123 label.
-pub(super) fn label(text: &str) -> Option<String> {
+/// Why `text` is not an RFC 1123 label, as names of namespaces are.
+pub fn label(text: &str) -> Option<String> {
     if text.len() > LABEL {
         return Some(format!("must be no more than {LABEL} characters"));
     }

@@ -1,10 +1,14 @@
 //! A FederatedHPA and its related objects, read from a control plane. Talks to the API server; reads only.
 
+use std::fmt::Display;
+
 use kube::api::ListParams;
 use kube::{Api, Client};
 
 use super::Objects;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
+use crate::controller::failure::{Asked, Failure};
+use crate::decision::api_version::GROUP;
 use crate::decision::names;
 use crate::runtime::watch::{MANAGED_BY, OURS};
 
@@ -12,22 +16,34 @@ use crate::runtime::watch::{MANAGED_BY, OURS};
 ///
 /// # Errors
 /// The API server is unreachable, or rejects the request.
-pub async fn federated_hpa(client: &Client, namespace: &str, name: &str) -> Result<Option<FederatedHPA>, kube::Error> {
-    Api::namespaced(client.clone(), namespace).get_opt(name).await
+pub async fn federated_hpa(client: &Client, namespace: &str, name: &str) -> Result<Option<FederatedHPA>, Failure> {
+    let object = format!("federatedhpas {namespace}/{name}");
+    let asked = Asked { verb: "get", group: GROUP, resource: "federatedhpas", object: &object };
+    let stored = Api::namespaced(client.clone(), namespace).get_opt(name).await;
+    stored.map_err(|error| Failure::of(&error, asked))
 }
 
 /// The related objects of `hpa`: the binding of its workload, all member clusters, the Works of fhpa.
 ///
 /// # Errors
 /// The API server is unreachable, or rejects the request.
-pub async fn objects(client: &Client, hpa: &FederatedHPA) -> Result<Objects, kube::Error> {
+pub async fn objects(client: &Client, hpa: &FederatedHPA) -> Result<Objects, Failure> {
+    let failed = |error: kube::Error, verb, group, resource, object: &(dyn Display + Sync)| {
+        Failure::of(&error, Asked { verb, group, resource, object })
+    };
     let target = &hpa.spec.scale_target_ref;
     let namespace = hpa.metadata.namespace.as_deref().unwrap_or_default();
     let bindings: Api<ResourceBinding> = Api::namespaced(client.clone(), namespace);
-    let binding = bindings.get_opt(&names::binding(&target.kind, &target.name)).await?;
+    let name = names::binding(&target.kind, &target.name);
+    let binding = bindings.get_opt(&name).await.map_err(|error| {
+        failed(error, "get", "work.karmada.io", "resourcebindings", &format!("resourcebindings {namespace}/{name}"))
+    })?;
     let everything = ListParams::default();
-    let clusters = Api::<Cluster>::all(client.clone()).list(&everything).await?.items;
+    let clusters = Api::<Cluster>::all(client.clone()).list(&everything).await;
+    let clusters =
+        clusters.map_err(|error| failed(error, "list", "cluster.karmada.io", "clusters", &"clusters"))?.items;
     let ours = everything.labels(&format!("{MANAGED_BY}={OURS}"));
-    let works = Api::<Work>::all(client.clone()).list(&ours).await?.items;
-    Ok(Objects { bindings: binding.into_iter().collect(), clusters, works })
+    let works = Api::<Work>::all(client.clone()).list(&ours).await;
+    let works = works.map_err(|error| failed(error, "list", "work.karmada.io", "works", &"works in all namespaces"))?;
+    Ok(Objects { bindings: binding.into_iter().collect(), clusters, works: works.items })
 }
