@@ -16,7 +16,7 @@ use crate::runtime::identity;
 ///
 /// The admission webhook and the controller of FederatedHPA and CronFederatedHPA, and their rules on the command line.
 #[derive(Debug, Parser)]
-#[command(name = "fhpa", version = identity::VERSION.as_str(), about, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "fhpa", version = identity::VERSION.as_str(), about, after_help = EXAMPLES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

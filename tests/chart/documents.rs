@@ -213,7 +213,9 @@ fn calls(text: &str) -> Vec<String> {
 
 #[test]
 fn commands_and_flags_that_guides_name_exist() {
-    let cli = Cli::command();
+    let mut cli = Cli::command();
+    // Adds `help`.
+    cli.build();
     let (mut seen, mut absent) = (0, Vec::new());
     for guide in guides() {
         for call in calls(&text(&guide)) {

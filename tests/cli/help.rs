@@ -55,6 +55,11 @@ fn completions_explains_itself() {
 }
 
 #[test]
+fn help_is_asked_for_in_both_ways() {
+    assert_eq!(fhpa(&["help", "plan"]).stdout, help(&["plan"]));
+}
+
+#[test]
 fn the_version_is_that_of_the_crate() {
     assert_eq!(fhpa(&["--version"]).stdout, concat!("fhpa ", env!("CARGO_PKG_VERSION"), "\n"));
 }
