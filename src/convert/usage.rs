@@ -206,8 +206,8 @@ impl<'a> PodUsage<'a> {
         self.shape().map_or("", |shape| &*shape.cluster)
     }
 
-    /// The usage of a resource over all containers, or of the named one. `None` when a container has no value, as in
-    /// Kubernetes.
+    /// The usage of a resource over all containers, or of the named one. `None` when a container has no value, or
+    /// none is listed, as in Kubernetes.
     ///
     /// # Errors
     /// The pod has no container of that name.
@@ -226,7 +226,9 @@ impl<'a> PodUsage<'a> {
                 let found = known.find(|(container, _)| *container == name);
                 found.ok_or_else(|| format!("container {name} not present in metrics for pod {}", self.pod()))?.1
             }
-            None => known.try_fold(0_i64, |sum, (_, value)| Some(sum.saturating_add(value?))),
+            None => known
+                .try_fold(None, |sum, (_, value)| Some(Some(sum.unwrap_or(0_i64).saturating_add(value?))))
+                .flatten(),
         };
         let Some(Usage { second, nanosecond, window, .. }) = self.known() else { return Ok(None) };
         let at = Timestamp::new(*second, *nanosecond).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -254,14 +256,15 @@ mod tests {
              "timestamp": "2026-11-20T08:00:15Z", "window": "15.02s",
              "containers": [{"name": "web", "usage": {"cpu": "123456789n", "memory": "2Ki"}}, {"name": "proxy", "usage": {"cpu": "1m"}}]},
             {"metadata": {"name": "web-1"}, "containers": null},
+            {"metadata": {"name": "web-2"}, "containers": [{"name": "web", "usage": {"cpu": "7m"}}]},
         ]});
         let list: List<PodMetrics> = serde_json::from_value(list).unwrap();
         let mut usages = Usages::default();
         list.items.iter().rev().for_each(|metrics| usages.push(metrics));
         let usages = usages.sorted();
         let of = |pod| usages.of(pod).next().unwrap();
-        let (web, other) = (of("web-0"), of("web-1"));
-        assert!(usages.of("web").next().is_none() && usages.of("web-2").next().is_none());
+        let web = of("web-0");
+        assert!(usages.of("web").next().is_none() && usages.of("web-3").next().is_none());
         let sample = |resource, container| web.sample(resource, container);
         assert_eq!(sample("cpu", None).unwrap().unwrap().value, 125);
         assert_eq!(sample("cpu", Some("proxy")).unwrap().unwrap().value, 1);
@@ -272,8 +275,9 @@ mod tests {
             (taken.at.to_string().as_str(), taken.window),
             ("2026-11-20T08:00:15Z", SignedDuration::new(15, 20_000_000))
         );
-        let nothing = other.sample("cpu", None).unwrap().unwrap();
-        assert_eq!((nothing.value, nothing.window, nothing.at), (0, DEFAULT_WINDOW, Timestamp::UNIX_EPOCH));
+        assert_eq!(of("web-1").sample("cpu", None).unwrap(), None, "no container is listed");
+        let plain = of("web-2").sample("cpu", None).unwrap().unwrap();
+        assert_eq!((plain.value, plain.window, plain.at), (7, DEFAULT_WINDOW, Timestamp::UNIX_EPOCH));
     }
 
     #[test]
