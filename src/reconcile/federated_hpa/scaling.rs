@@ -182,10 +182,13 @@ impl FederatedHpaWorker {
         read.await;
     }
 
-    /// Reads the scale of the workload, unless its binding shows that it is unchanged.
+    /// Reads the scale of the workload, unless its binding shows that it is unchanged. One without a selector is read
+    /// again: a custom resource may name it in its status, which changes no version in the binding.
     async fn read_scale(&self, of: &Computation<'_>, binding: &Binding, memory: &mut Memory) -> Result<(), Failure> {
         let version = &binding.object.spec.resource.resource_version;
-        if memory.scale.as_ref().is_some_and(|known| !version.is_empty() && known.version == *version) {
+        let selects = |known: &KnownScale| !known.scale.status.selector.is_empty();
+        if memory.scale.as_ref().is_some_and(|known| !version.is_empty() && known.version == *version && selects(known))
+        {
             return Ok(());
         }
         memory.scale = None;

@@ -242,3 +242,17 @@ async fn a_kind_of_the_users_own_is_scaled_in_centralized_mode_by_its_own_path()
     assert_eq!(template.pointer(STORE.replicas), Some(&json!(10)), "{:?}", stage.messages().await);
     one.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_selector_that_a_status_names_late_is_read_then() {
+    let custom = Custom(CLONE_SET);
+    let (stage, one) = custom.running("Centralized").await;
+    assert_eq!(stage.condition("ScalingActive").await.0, "False InvalidSelector");
+    let template = custom.template(&stage).await;
+    let status = json!({"status": {"labelSelector": "app=web"}});
+    let written = stage.control.merge(&custom.resource(), &template, "status", &status).await.unwrap();
+    assert!(matches!(written, Written::Done(_)), "{written:?}");
+    stage.pass(45).await;
+    assert_ne!(stage.condition("ScalingActive").await.0, "False InvalidSelector", "{:?}", stage.messages().await);
+    one.stop().await;
+}
