@@ -61,7 +61,7 @@ async fn pods_of_all_clusters_are_measured_by_the_adapter_alone() {
         assert_eq!(asked(&stage, "Deployment").await, 10, "{:?}", stage.messages().await);
     }
     let (said, message) = stage.condition("ScalingActive").await;
-    assert!(said == "True PartialMetrics" && message.contains("member2 (the adapter has no metrics"), "{message}");
+    assert!(said == "True PartialMetrics" && message.contains("member2 (there are no metrics"), "{message}");
     stage.fleet.lose_metrics("member1", true).unwrap();
     stage.pass(45).await;
     assert_eq!(stage.condition("ScalingActive").await.0, "False FailedGetResourceMetric");

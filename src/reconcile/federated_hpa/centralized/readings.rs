@@ -5,15 +5,17 @@ use crate::convert::usage::Usages;
 use crate::decision::hpa::metric::{Reading, Samples, Source};
 use crate::decision::hpa::pod::Pod;
 
-/// The reading of a metric in one cluster, for the pods of the workload.
+/// The reading of a metric in one cluster, for the pods of the workload. An answer without a sample of any of them is
+/// none, where one of them serves: their load would be taken for that of the other clusters.
 pub(super) fn in_cluster(
     cluster: &str,
     pods: &[Pod],
     source: &Source,
     answer: &MetricsApiResponse,
 ) -> Result<Reading, String> {
+    let serving = pods.iter().any(Pod::serves);
     let pods = (0_u32..).zip(pods);
-    let samples = match (source, answer) {
+    let samples: Samples = match (source, answer) {
         (Source::Resource { name }, MetricsApiResponse::Usage(usages)) => used(pods, cluster, usages, (name, None))?,
         (Source::ContainerResource { name, container }, MetricsApiResponse::Usage(usages)) => {
             used(pods, cluster, usages, (name, Some(container)))?
@@ -30,6 +32,9 @@ pub(super) fn in_cluster(
         }
         _ => return Err("the answer is of another kind".to_owned()),
     };
+    if samples.is_empty() && serving {
+        return Err("there are no metrics of its ready pods".to_owned());
+    }
     Ok(Reading::PerPod(samples))
 }
 
