@@ -155,3 +155,82 @@ fn manifests_without_measurements_say_what_is_missing() {
         outcome.stdout
     );
 }
+
+/// The replicas that a plan ends with: the object has this metric, and the clusters of the scenario a placement of this
+/// type.
+fn settled(metric: &str, min: i32, placement: &str, scenario: &str) -> i64 {
+    let hpa = HPA.replace(CPU, metric).replace("minReplicas: 2", &format!("minReplicas: {min}"));
+    let placement = format!("placement: {{replicaScheduling: {{replicaSchedulingType: {placement}}}}}");
+    let text = format!("{hpa}kind: PlanScenario\n{placement}\n{scenario}");
+    let outcome = fhpa_with_input(&["plan", "-", "-o", "json"], text.as_bytes());
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0), "{}", outcome.stdout);
+    let plan = serde_json::from_str::<Value>(&outcome.stdout).unwrap()[0].clone();
+    plan["settledReplicas"].as_i64().unwrap()
+}
+
+const CPU: &str = "type: Resource\n    resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}";
+
+fn queue(target: &str) -> String {
+    format!("type: External\n    external: {{metric: {{name: queue}}, target: {{{target}}}}}")
+}
+
+#[test]
+fn a_cluster_without_its_pods_takes_none_from_the_others() {
+    let above = "clusters:\n  m1: {current: 10, metrics: {cpu: 60%}}\n  m2: {current: 0, metrics: {cpu: 60%}}\n";
+    assert_eq!(settled(CPU, 2, "Duplicated", above), 10, "above the target");
+    let waiting = |cpu: i32| {
+        format!(
+            "clusters:\n  m1: {{current: 10, metrics: {{cpu: {cpu}%}}}}\n  m2: {{current: 10, ready: 0, metrics: {{cpu: 1%}}}}\n"
+        )
+    };
+    assert_eq!(settled(CPU, 2, "Duplicated", &waiting(42)), 10);
+    // m1 needs 4 pods, and each cluster runs what is asked for.
+    assert_eq!(settled(CPU, 2, "Duplicated", &waiting(20)), 7);
+}
+
+#[test]
+fn pods_that_wait_in_one_cluster_cost_no_ready_pod_that_is_needed_in_another() {
+    let waiting = |cpu: i32| {
+        format!(
+            "clusters:\n  m1: {{current: 5, metrics: {{cpu: {cpu}%}}}}\n  m2: {{current: 5, ready: 0, metrics: {{cpu: 1%}}}}\n"
+        )
+    };
+    assert_eq!(settled(CPU, 2, "Divided", &waiting(42)), 10);
+    // m1 needs 2 of its 5 pods: (2 + 5) / 2 remain there.
+    assert_eq!(settled(CPU, 2, "Divided", &waiting(20)), 7);
+    let queued = |value: i32| {
+        format!("metrics: {{queue: {value}}}\nclusters:\n  m1: {{current: 5}}\n  m2: {{current: 5, ready: 0}}\n")
+    };
+    let value = queue("type: Value, value: 10");
+    assert_eq!(settled(&value, 2, "Divided", &queued(15)), 10, "above the target nothing is removed");
+    assert_eq!(settled(&value, 2, "Divided", &queued(30)), 15);
+    assert_eq!(settled(&value, 2, "Divided", &queued(5)), 8, "half of the ready pods and those that wait");
+    let average = queue("type: AverageValue, averageValue: 1");
+    assert_eq!(settled(&average, 2, "Divided", &queued(3)), 8, "3 that are needed and 5 that wait");
+}
+
+#[test]
+fn pods_of_one_cluster_count_as_kubernetes_counts_them() {
+    let waiting = "clusters:\n  m1: {current: 10, ready: 5, metrics: {cpu: 40%}}\n";
+    assert_eq!(settled(CPU, 2, "Divided", waiting), 4);
+    let queued = "metrics: {queue: 15}\nclusters:\n  m1: {current: 10, ready: 5}\n";
+    assert_eq!(settled(&queue("type: Value, value: 10"), 2, "Divided", queued), 8);
+}
+
+#[test]
+fn a_cluster_that_lists_no_metrics_of_its_ready_pods_is_missing_data() {
+    let qps = "type: Pods\n    pods: {metric: {name: qps}, target: {type: AverageValue, averageValue: 10}}";
+    let silent = "clusters:\n  m1: {current: 5, metrics: {qps: 1}}\n  m2: {current: 5, metrics: {qps: []}}\n";
+    assert_eq!(settled(qps, 2, "Divided", silent), 10);
+    let unready =
+        "clusters:\n  m1: {current: 5, metrics: {qps: 1}}\n  m2: {current: 5, ready: 0, metrics: {qps: []}}\n";
+    assert_eq!(settled(qps, 2, "Divided", unready), 6, "pods that do not serve have no load");
+}
+
+#[test]
+fn a_workload_at_zero_wakes_where_it_may_be_there() {
+    let waiting = "metrics: {queue: 100}\nclusters:\n  m1: {current: 0}\n  m2: {current: 0}\n";
+    let value = queue("type: Value, value: 10");
+    assert_eq!(settled(&value, 0, "Divided", waiting), 4, "as fast as it may");
+    assert_eq!(settled(&value, 1, "Divided", waiting), 0, "its user sent it there");
+}

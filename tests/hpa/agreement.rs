@@ -12,6 +12,11 @@ use super::vectors::{NOW, behavior, events, int, lines, metrics, pods, rules, st
 
 /// What we answer, in the fixture's form.
 pub fn propose_for(input: &Value) -> Value {
+    propose_in(input, false)
+}
+
+/// As [`propose_for`]; `spread`: the pods are in several clusters.
+pub fn propose_in(input: &Value, spread: bool) -> Value {
     let pods = pods(input);
     let tolerance = input["tolerance"].as_f64().unwrap();
     let workload = Workload {
@@ -20,6 +25,7 @@ pub fn propose_for(input: &Value) -> Value {
         calibration: input["calibration"].as_f64().unwrap(),
         partial: None,
         pods: &pods,
+        spread,
         tolerance: Tolerance { up: tolerance, down: tolerance },
         startup: startup(input),
         now: NOW,

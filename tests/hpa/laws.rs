@@ -21,6 +21,7 @@ fn workload(current: i32) -> Workload<'static> {
         calibration: 1.0,
         partial: None,
         pods: &[],
+        spread: false,
         tolerance: Tolerance::default(),
         startup: Startup::default(),
         now: NOW,

@@ -2,5 +2,6 @@
 
 pub mod agreement;
 mod laws;
+mod several;
 mod tables;
 pub mod vectors;

@@ -126,3 +126,25 @@ proptest! {
         prop_assert!(!fell);
     }
 }
+
+#[test]
+fn a_workload_that_sleeps_is_woken_by_what_waits() {
+    let hpa = HPA.replace("minReplicas: 2", "minReplicas: 0").replace(
+        "---\n",
+        "  metrics:\n  - {type: External, external: {metric: {name: queue}, target: {type: Value, value: \"10\"}}}\n---\n",
+    );
+    let scenario = format!(
+        "{hpa}kind: Simulation\nduration: 30m\nsample: 1m\nplacement: {{replicaScheduling: {{replicaSchedulingType: Divided}}}}\n\
+         clusters: {{m1: {{capacity: 30, replicas: 2}}, m2: {{capacity: 30, replicas: 2}}}}\n\
+         load: {{points: [{{at: 0s, replicas: 4}}, {{at: 2m, replicas: 0}}, {{at: 12m, replicas: 10}}]}}\n"
+    );
+    let outcome = fhpa_with_input(&["simulate", "-", "-o", "json"], scenario.as_bytes());
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0), "{}", outcome.stdout);
+    let json: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let ready = |sample: &serde_json::Value| -> u64 {
+        sample["clusters"].as_array().unwrap().iter().filter_map(|cluster| cluster["ready"].as_u64()).sum()
+    };
+    let samples: Vec<u64> = json["samples"].as_array().unwrap().iter().map(ready).collect();
+    assert!(samples.contains(&0), "it sleeps: {samples:?}");
+    assert!(*samples.last().unwrap() >= 9, "{samples:?}");
+}

@@ -32,6 +32,7 @@ impl Alike {
             calibration: 1.0,
             partial: None,
             pods: &[],
+            spread: false,
             tolerance: self.tolerance,
             startup: Startup::default(),
             now: jiff::Timestamp::UNIX_EPOCH,

@@ -26,11 +26,12 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// Whether the metrics decide: outside the bounds, or without replicas, they are not evaluated.
+    /// Whether the metrics decide: outside the bounds they are not evaluated. A workload without replicas is within them
+    /// only where `minReplicas` is 0, too.
     #[must_use]
     pub fn use_metrics(&self, current: i32) -> bool {
         let range = self.policy.range;
-        current > 0 && (range.min..=range.max).contains(&current)
+        (range.min..=range.max).contains(&current)
     }
 }
 
@@ -71,6 +72,8 @@ pub struct Gathered<'a> {
     pub metrics: Vec<ClusterMetric<'a>>,
     /// Whether each cluster runs all requested replicas.
     pub duplicated: bool,
+    /// Whether it also runs in a cluster that it is evicted from, which is no cluster of its binding any more.
+    pub evicting: bool,
 }
 
 /// A metric in each cluster.
@@ -106,13 +109,16 @@ pub struct Observed {
     pub silent: Vec<Silent>,
     /// Running replicas for each requested replica.
     pub calibration: f64,
+    /// Whether the pods are in several clusters.
+    pub spread: bool,
 }
 
 impl Gathered<'_> {
     /// Combines the clusters.
     #[must_use]
     pub fn combined(self) -> Observed {
-        let Self { clusters, metrics, duplicated } = self;
+        let Self { clusters, metrics, duplicated, evicting } = self;
+        let spread = clusters.len() > 1 || evicting;
         let count = u32::try_from(clusters.len()).unwrap_or(u32::MAX).max(1);
         let calibration = if duplicated { f64::from(count) } else { 1.0 };
         let first = firsts(&clusters);
@@ -124,7 +130,9 @@ impl Gathered<'_> {
                     missing.push(silent);
                     reading
                 }
-                Readings::Clusters(readings) if readings.is_empty() => Reading::Unavailable(nothing(&clusters)),
+                Readings::Clusters(readings) if readings.is_empty() => {
+                    Reading::Unavailable(nothing(&source, &clusters))
+                }
                 Readings::Clusters(readings) => {
                     let (reading, silent) = self::reading(readings, &first);
                     missing.extend(silent);
@@ -134,9 +142,9 @@ impl Gathered<'_> {
             Metric { source, target, reading }
         });
         let metrics = metrics.collect();
-        let Pods { all, mut silent } = pods(clusters);
+        let Pods { all, mut silent } = pods(clusters, spread);
         silent.extend(missing);
-        Observed { pods: all, metrics, silent, calibration }
+        Observed { pods: all, metrics, silent, calibration, spread }
     }
 }
 
@@ -153,12 +161,14 @@ fn firsts<'a>(clusters: &[Cluster<'a>]) -> BTreeMap<&'a str, u32> {
 }
 
 /// Why there is no data.
-fn nothing(clusters: &[Cluster<'_>]) -> String {
+fn nothing(source: &Source, clusters: &[Cluster<'_>]) -> String {
     let failed = clusters.iter().find_map(|cluster| Some((cluster.name, cluster.pods.as_ref().err()?)));
-    failed.map_or_else(
-        || "no pods of the workload run in any cluster".to_owned(),
-        |(name, why)| format!("in {name} {why}"),
-    )
+    let none = if source.is_outer() {
+        "no cluster is there that can be asked for it"
+    } else {
+        "no pods of the workload run in any cluster"
+    };
+    failed.map_or_else(|| none.to_owned(), |(name, why)| format!("in {name} {why}"))
 }
 
 impl Observed {
@@ -177,6 +187,7 @@ impl Observed {
             calibration: self.calibration,
             partial,
             pods: &self.pods,
+            spread: self.spread,
             tolerance: controls.tolerance,
             startup: controls.startup,
             now,
@@ -185,6 +196,9 @@ impl Observed {
 }
 
 /// One computation over all clusters. Without an observation, where [`Controls::use_metrics`] is false, bounds decide.
+///
+/// While the metrics give no number, the replicas stay because of that, and count as recommended: otherwise the first low
+/// reading after an outage that is longer than the window would remove them at once, as Kubernetes does.
 #[must_use]
 pub fn compute(
     controls: &Controls,
@@ -193,20 +207,31 @@ pub fn compute(
     now: Timestamp,
     history: &mut History,
 ) -> Decision {
-    let nothing = Observed { pods: Vec::new(), metrics: Vec::new(), silent: Vec::new(), calibration: 1.0 };
+    let nothing =
+        Observed { pods: Vec::new(), metrics: Vec::new(), silent: Vec::new(), calibration: 1.0, spread: false };
     let observed = observed.unwrap_or(&nothing);
     let partial = partial(&observed.silent);
     let workload = observed.workload(controls, current, partial.as_deref(), now);
-    decide(&controls.policy, &workload, &observed.metrics, history)
+    let decision = decide(&controls.policy, &workload, &observed.metrics, history);
+    if decision.unknown {
+        history.recommendations.hold(current, now);
+    }
+    decision
 }
 
 /// Combines the pods of all clusters. A cluster with unknown pods counts with its assigned number of pods, each with
-/// the requests of a known pod. When no pod is known, they are left out, as their requests are unknown.
-fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
+/// the requests of a known pod. When no pod is known, they are left out, as their requests are unknown. In one of several
+/// clusters, assigned pods that do not exist count as Pending: they are on their way, or a quota refuses them, and a
+/// division would remove pods of the other clusters for them.
+fn pods(clusters: Vec<Cluster<'_>>, spread: bool) -> Pods {
     let mut known = Pods { all: Vec::new(), silent: Vec::new() };
     let count: usize = clusters.iter().filter_map(|cluster| Some(cluster.pods.as_ref().ok()?.len())).sum();
     let mut unseen = Vec::new();
     for Cluster { name, assigned, pods } in clusters {
+        if let (true, Ok(pods)) = (spread, &pods) {
+            let alive = pods.iter().filter(|pod| pod.is_alive()).count();
+            unseen.push((name, Phase::Pending, assigned.saturating_sub(u32::try_from(alive).unwrap_or(u32::MAX))));
+        }
         match pods {
             // Those of the first cluster stay where they are: a workload may have a hundred thousand.
             Ok(mut pods) if known.all.is_empty() => {
@@ -216,15 +241,15 @@ fn pods(clusters: Vec<Cluster<'_>>) -> Pods {
             Ok(pods) => known.all.extend(pods),
             Err(why) => {
                 known.silent.push(Silent { cluster: name.to_owned(), why });
-                unseen.push((name, assigned));
+                unseen.push((name, Phase::Running, assigned));
             }
         }
     }
     let Some(like) = known.all.iter().find(|pod| pod.is_alive()).or(known.all.first()).cloned() else { return known };
-    for (cluster, assigned) in unseen {
-        known.all.extend((0..assigned).map(|number| Pod {
+    for (cluster, phase, missing) in unseen {
+        known.all.extend((0..missing).map(|number| Pod {
             name: format!("{number} of {cluster}").into(),
-            phase: Phase::Running,
+            phase,
             deleted: false,
             ready: None,
             started: None,

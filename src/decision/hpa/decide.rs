@@ -58,6 +58,8 @@ pub struct Decision {
     pub current: Vec<Option<Current>>,
     /// Set when a metric failed.
     pub failure: Option<MetricFailure>,
+    /// Whether the metrics were evaluated and gave no number.
+    pub unknown: bool,
 }
 
 /// One pass of an HPA. Records the recommendation in [`History`]; call [`History::scaled`] once the write succeeded.
@@ -122,7 +124,8 @@ fn by_metrics(policy: &Policy, workload: &Workload<'_>, proposal: Proposal, hist
     let Some(wanted) = replicas else {
         let (reason, cause) = failure.as_ref().map_or(("FailedGetMetric", "no metrics"), |f| (f.reason, &f.cause));
         let message = format!("the HPA was unable to compute the replica count: {cause}");
-        return Decision { conditions: vec![active(false, reason, &message)], current, failure, ..Decision::default() };
+        let conditions = vec![active(false, reason, &message)];
+        return Decision { conditions, current, failure, unknown: true, ..Decision::default() };
     };
     let found = format!("the HPA was able to successfully calculate a replica count from {metric}");
     let (wanted, condition) = match workload.partial {
@@ -142,7 +145,7 @@ fn by_metrics(policy: &Policy, workload: &Workload<'_>, proposal: Proposal, hist
         "All metrics below target".to_owned()
     };
     let write = Some(normalized.desired).filter(|desired| *desired != workload.spec_replicas);
-    Decision { write, why, conditions, current, failure }
+    Decision { write, why, conditions, current, failure, unknown: false }
 }
 
 fn bounded(replicas: i32, why: &str) -> Decision {

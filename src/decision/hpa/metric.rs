@@ -174,6 +174,12 @@ pub fn is_outer(type_: &str) -> bool {
 }
 
 impl Source {
+    /// Whether it does not come from the pods, so that it is there without pods.
+    #[must_use]
+    pub const fn is_outer(&self) -> bool {
+        matches!(self, Self::Object { .. } | Self::External { .. })
+    }
+
     /// The reason of the condition `ScalingActive` when this metric fails.
     #[must_use]
     pub const fn failure(&self) -> &'static str {

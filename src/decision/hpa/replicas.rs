@@ -25,6 +25,7 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
+    /// At exactly `1 + up` it scales, by the last bit of a double: so do Karmada and Kubernetes before 1.33.
     fn covers(self, ratio: f64) -> bool {
         (1.0 - ratio).abs() <= if ratio > 1.0 { self.up } else { self.down }
     }
@@ -41,6 +42,10 @@ pub struct Workload<'a> {
     pub calibration: f64,
     /// Its pods.
     pub pods: &'a [Pod],
+    /// Whether its pods are in several clusters. A ReplicaSet removes unready pods first; a division over clusters
+    /// removes ready pods for unready ones elsewhere. So unready pods count at the target where less is used, and
+    /// nothing is removed where more is used.
+    pub spread: bool,
     /// Description of the clusters with missing data; while there are any, the proposed replicas never decrease.
     pub partial: Option<&'a str>,
     /// Distances that cause no scaling.
@@ -136,13 +141,14 @@ fn utilization(
     let fallback = i64::from(target.max(100));
     let tally = Tally::of(workload, samples, name == "cpu", |pod| {
         let request = request(pod, container, name)?;
-        Ok((request, request.saturating_mul(fallback) / 100))
+        let of = |percent: i64| request.saturating_mul(percent) / 100;
+        Ok(Assumed { request, missing: of(fallback), unready: of(target.into()) })
     })?;
     let used = tally.counted;
     let percent = used.percent()?;
     let ratio_now = f64::from(percent) / f64::from(target);
     let current = Current { average_value: Some(used.average()), utilization: Some(percent), ..Current::default() };
-    let Some(assumed) = tally.assumed(ratio_now) else {
+    let Some(assumed) = tally.assumed(ratio_now, workload.spread) else {
         return Ok((unchanged_or(workload, ratio_now, f64::from(used.pods)), current));
     };
     // Samples of unknown pods have no request, and are counted only by their number.
@@ -152,12 +158,12 @@ fn utilization(
 }
 
 fn plain(workload: &Workload<'_>, target: i64, samples: &Samples, cpu: bool) -> Result<(i32, Current), String> {
-    let tally = Tally::of(workload, samples, cpu, |_| Ok((0, target)))?;
+    let tally = Tally::of(workload, samples, cpu, |_| Ok(Assumed { request: 0, missing: target, unready: target }))?;
     let known = tally.counted.plus(tally.unknown);
     let average = known.average();
     let ratio_now = ratio(average, target);
     let current = Current { average_value: Some(average), ..Current::default() };
-    let Some(assumed) = tally.assumed(ratio_now) else {
+    let Some(assumed) = tally.assumed(ratio_now, workload.spread) else {
         return Ok((unchanged_or(workload, ratio_now, f64::from(tally.counted.pods)), current));
     };
     let completed = known.plus(assumed);
@@ -197,24 +203,34 @@ impl Sum {
     }
 }
 
+/// What is assumed of a pod.
+struct Assumed {
+    request: i64,
+    /// Its value where its sample is missing and less is used than the target.
+    missing: i64,
+    /// Its value at the target, where it is unready.
+    unready: i64,
+}
+
 /// The pods of a workload, by how they count.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     counted: Sum,
     /// Samples of pods that are not in the list.
     unknown: Sum,
+    /// With the values that are assumed below the target.
     unready: Sum,
-    /// With the values that are assumed where less is used than the target.
+    /// With the values that are assumed below the target.
     missing: Sum,
 }
 
 impl Tally {
-    /// Counts the pods; `of` is the request of a pod, and the value that is assumed where its sample is missing.
+    /// Counts the pods.
     fn of(
         workload: &Workload<'_>,
         samples: &Samples,
         cpu: bool,
-        of: impl Fn(&Pod) -> Result<(i64, i64), String>,
+        of: impl Fn(&Pod) -> Result<Assumed, String>,
     ) -> Result<Self, String> {
         if workload.pods.is_empty() {
             return Err(NO_PODS.to_owned());
@@ -223,12 +239,12 @@ impl Tally {
         let mut samples = samples.iter().peekable();
         for (index, pod) in (0_u32..).zip(workload.pods) {
             let sample = samples.next_if(|(of, _)| *of == index).map(|(_, sample)| sample);
-            let (request, assumed) = of(pod)?;
+            let Assumed { request, missing, unready } = of(pod)?;
             match pod_state(pod, sample, cpu, &workload.startup, workload.now) {
                 PodState::Ignored => {}
-                PodState::Unready => tally.unready.add(0, request),
+                PodState::Unready => tally.unready.add(unready, request),
                 PodState::Counted(value) => tally.counted.add(value, request),
-                PodState::Missing => tally.missing.add(assumed, request),
+                PodState::Missing => tally.missing.add(missing, request),
             }
         }
         samples.for_each(|(_, sample)| tally.unknown.add(sample.value, 0));
@@ -240,27 +256,39 @@ impl Tally {
 
     /// What is assumed of pods that do not count by a sample, where that is needed: against the direction of the
     /// change, so that an assumption never adds to it.
-    fn assumed(&self, ratio: f64) -> Option<Sum> {
-        let with_unready = self.unready.pods > 0 && ratio > 1.0;
+    fn assumed(&self, ratio: f64, spread: bool) -> Option<Sum> {
+        let with_unready = self.unready.pods > 0 && (ratio > 1.0 || spread && ratio < 1.0);
         if !with_unready && self.missing.pods == 0 {
             return None;
         }
-        let missing = if ratio < 1.0 {
-            self.missing
+        let all = if with_unready { self.missing.plus(self.unready) } else { self.missing };
+        Some(if ratio < 1.0 {
+            all
         } else if ratio > 1.0 {
-            Sum { value: 0, ..self.missing }
+            Sum { value: 0, ..all }
         } else {
             Sum::default()
-        };
-        Some(if with_unready { missing.plus(self.unready) } else { missing })
+        })
     }
 }
 
 pub(super) fn unchanged_or(workload: &Workload<'_>, ratio: f64, pods: f64) -> i32 {
-    if workload.tolerance.covers(ratio) {
-        workload.spec_replicas
+    if workload.tolerance.covers(ratio) { workload.spec_replicas } else { unless_spread(workload, ratio, ratio * pods) }
+}
+
+/// The replicas for so many pods. Those of [`Workload::spread`] that are not ready are no reason to remove others: none
+/// is removed above the target, and below it those that are not ready stay.
+fn unless_spread(workload: &Workload<'_>, ratio: f64, pods: f64) -> i32 {
+    let current = workload.spec_replicas;
+    let wanted = ceil_to_replicas(pods / workload.calibration);
+    if !workload.spread || wanted >= current {
+        wanted
+    } else if ratio > 1.0 {
+        current
     } else {
-        ceil_to_replicas(ratio * pods / workload.calibration)
+        let unready = workload.pods.iter().filter(|pod| pod.is_alive() && !pod.is_ready()).count();
+        let unready = f64::from(u32::try_from(unready).unwrap_or(u32::MAX));
+        current.min(ceil_to_replicas((pods + unready) / workload.calibration))
     }
 }
 
@@ -283,7 +311,7 @@ fn by_ratio(workload: &Workload<'_>, ratio: f64) -> Result<i32, String> {
         return Ok(workload.spec_replicas);
     }
     let ready = count_ready(workload.pods).ok_or_else(|| format!("unable to calculate ready pods: {NO_PODS}"))?;
-    Ok(ceil_to_replicas(ratio * f64::from(ready) / workload.calibration))
+    Ok(unless_spread(workload, ratio, ratio * f64::from(ready)))
 }
 
 /// A metric divided by the replicas. The calibration counts once.
@@ -291,8 +319,10 @@ fn per_replica(workload: &Workload<'_>, usage: i64, target: i64) -> (i32, Curren
     let there = f64::from(workload.status_replicas);
     let share = to_f64(usage) / (to_f64(target) * there);
     let wanted = if share.is_nan() || workload.tolerance.covers(share) { there } else { ratio(usage, target) };
-    let average = ceil_to_i64(to_f64(usage) / there);
-    (ceil_to_replicas(wanted / workload.calibration), Current { average_value: Some(average), ..Current::default() })
+    // Without replicas there is no average.
+    let average = (workload.status_replicas > 0).then(|| ceil_to_i64(to_f64(usage) / there));
+    let value = if average.is_none() { Some(usage) } else { None };
+    (unless_spread(workload, share, wanted), Current { value, average_value: average, ..Current::default() })
 }
 
 fn ratio(usage: i64, target: i64) -> f64 {

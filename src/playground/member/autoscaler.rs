@@ -232,6 +232,7 @@ impl Member {
             calibration: 1.0,
             partial: None,
             pods: &pods,
+            spread: false,
             tolerance: hpa.tolerance,
             startup: Startup::default(),
             now,

@@ -122,6 +122,7 @@ impl FederatedHpaWorker {
             match self.observe_alone(of, binding, &scale.status.selector).await {
                 Ok(observed) => Some(observed),
                 Err((reason, message)) => {
+                    memory.history.recommendations.hold(current, of.now);
                     report.unselected(reason, message);
                     return Ok(());
                 }
@@ -158,7 +159,7 @@ impl FederatedHpaWorker {
         self.centralized.set_selector(&key, Some(&selector));
         self.read_selectors(&key, of.now).await;
         // Meanwhile the computations of the other objects, which are due at the same instant, set theirs.
-        let observed = self.centralized.observe(of.view, binding, &selector).await;
+        let observed = self.centralized.observe(of.view, binding, &selector, of.now).await;
         let clusters: Vec<&str> = binding.entries().iter().map(|(cluster, _)| cluster).collect();
         match self.centralized.ambiguity(&key, &clusters, text, &selector) {
             Some(message) => Err((AMBIGUOUS, message)),

@@ -72,7 +72,7 @@ impl Objects {
     ) -> Option<R> {
         let view = self.view(hpa)?;
         let binding = bound(&view)?;
-        let gathered = MetricQueries::of(&view, binding, settings).gather(members);
+        let gathered = MetricQueries::of(&view, binding, settings, now).gather(members);
         Some(tell(&Computation::of(settings.controls(&hpa.spec), current, gathered, now)))
     }
 
@@ -102,7 +102,7 @@ impl Objects {
         let selector = Selector::parse(&scale.status.selector).map_err(|why| {
             format!("the selector {:?} of the target's scale cannot be used: {why}", scale.status.selector)
         })?;
-        let gathered = Centralized::new(client, settings.clone()).observe(&view, binding, &selector).await;
+        let gathered = Centralized::new(client, settings.clone()).observe(&view, binding, &selector, now).await;
         let current = scale.spec.replicas.unwrap_or_default();
         Ok(Some(tell(&Computation::of(settings.controls(&hpa.spec), current, gathered, now))))
     }

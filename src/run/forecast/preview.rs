@@ -36,8 +36,7 @@ impl Preview for Forecaster {
         let mode = entry.mode().unwrap_or(self.default_mode);
         let Some(view) = self.live.cache.as_if(entry) else { return Vec::new() };
         if mode == Mode::Centralized {
-            let line = centralized(&view, now).map(|line| Warning::shortened(String::new(), line, RULE));
-            return line.into_iter().collect();
+            return vec![Warning::shortened(String::new(), centralized(&view, now), RULE)];
         }
         let lines = forecast(&view, &self.live, now, lines).unwrap_or_else(|| {
             let target = &hpa.spec.scale_target_ref;
@@ -48,25 +47,25 @@ impl Preview for Forecaster {
 }
 
 /// What the mode means for the workload. Metrics are not queried: only bounds that its replicas are outside of decide.
-fn centralized(view: &View, now: Timestamp) -> Option<String> {
+fn centralized(view: &View, now: Timestamp) -> String {
     let spec = &view.federated_hpa.object.spec;
     let target = format!("{} {}", spec.scale_target_ref.kind, spec.scale_target_ref.name);
     let Some(binding) = view.binding.as_deref() else {
-        return Some(format!("{target} has no ResourceBinding: nothing is scaled yet"));
+        return format!("{target} has no ResourceBinding: nothing is scaled yet");
     };
-    let (current, clusters) = (binding.object.spec.replicas?, binding.entries().len());
+    let (current, clusters) = (binding.object.spec.replicas.unwrap_or_default(), binding.entries().len());
     let controls = Settings::default().controls(spec);
     let Range { min, max } = controls.policy.range;
     let plural = if clusters == 1 { "" } else { "s" };
     let stands = format!("Centralized: {target} has {current} replicas in {clusters} cluster{plural}");
     if controls.use_metrics(current) {
-        return Some(format!("{stands}, scaled as one within {min}..{max}; karmada-scheduler divides them"));
+        return format!("{stands}, scaled as one within {min}..{max}; karmada-scheduler divides them");
     }
     let decision = compute(&controls, current, None, now, &mut History::default());
-    Some(match decision.write {
+    match decision.write {
         Some(replicas) => format!("{stands} and is scaled to {replicas}: {}", decision.why),
         None => format!("{stands}: scaling is disabled until it has some"),
-    })
+    }
 }
 
 /// `member1 1..4, member2 1..6 (StaticWeighted, from the PropagationPolicy shop)`, and notes.

@@ -12,7 +12,7 @@ use crate::decision::fleet::candidates::CandidateCluster;
 use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Controls, Gathered, Readings, compute};
 use crate::decision::hpa::decide::History;
 use crate::decision::hpa::limits::Range;
-use crate::decision::hpa::metric::{Reading, Sample, Source, Target};
+use crate::decision::hpa::metric::{Reading, Sample, Target};
 use crate::decision::hpa::pod::{Phase, Pod, Readiness as PodReadiness, ReadyCondition, Requests, Startup};
 use crate::decision::plan::{ClusterState, Policy};
 use crate::decision::split::Replicas;
@@ -73,7 +73,7 @@ impl Computed {
         let mut samples = Vec::new();
         // No message names a pod of a simulation: all its pods have their requests.
         let name: Arc<str> = "".into();
-        let per_pod = !matches!(source, Source::Object { .. } | Source::External { .. });
+        let per_pod = !source.is_outer();
         for number in 0..seen.all {
             let since = if number < seen.settled { long } else { at };
             let ready = number < seen.ready;
@@ -92,12 +92,21 @@ impl Computed {
         if per_pod {
             return (pods, Reading::PerPod(samples.into_iter().collect()));
         }
-        // The parts of the clusters sum to the value of the service as a whole.
+        // The parts of the clusters sum to the value of the service as a whole. While no pod serves, all of it waits.
         let sum = i128::from(value).saturating_mul(seen.ready.into());
-        let total =
-            if matches!(target, Target::Value(_)) { sum.checked_div(all.into()).unwrap_or_default() } else { sum };
+        let total = match target {
+            _ if all == 0 => i128::from(value).checked_div(waiting(scenario)).unwrap_or_default(),
+            Target::Value(_) => sum.checked_div(all.into()).unwrap_or_default(),
+            _ => sum,
+        };
         (pods, Reading::Total(i64::try_from(total).unwrap_or(i64::MAX)))
     }
+}
+
+/// How many clusters name the same load while no pod serves: one, where each has a load of its own.
+fn waiting(scenario: &Scenario<'_>) -> i128 {
+    let own = scenario.shares.values().any(|share| *share > 0);
+    if own { 1 } else { i128::try_from(scenario.sites.len()).unwrap_or(1) }
 }
 
 /// The policy of the division: that of the placement, unless the scenario names another.
@@ -121,7 +130,8 @@ impl Control<'_> {
         let period = self.scenario.timing.hpa_sync.max(1);
         computed.due = now.saturating_add(period.saturating_sub(now.rem_euclid(period)));
         self.judge(now);
-        if self.files.iter().any(|file| file.entry.is_some_and(|replicas| replicas > 0)) {
+        let runs = self.files.iter().any(|file| file.entry.is_some_and(|replicas| replicas > 0));
+        if runs || computed.replicas == 0 && computed.controls.use_metrics(0) {
             self.counts.decisions = self.counts.decisions.saturating_add(1);
             let observed = self.gather(&computed, &pods(), now).combined();
             let used = Some(&observed).filter(|_| computed.controls.use_metrics(computed.replicas));
@@ -144,7 +154,9 @@ impl Control<'_> {
         let sites = self.scenario.sites.iter().zip(&self.files).zip(&self.members);
         for (((site, file), member), seen) in sites.zip(pods) {
             let name = &*site.member.name;
-            let Some(assigned) = file.entry else { continue };
+            // At 0 replicas none is in the division, and all are asked.
+            let asked = file.entry.or((computed.replicas == 0).then_some(0));
+            let Some(assigned) = asked else { continue };
             if !seen.up || member.readiness != Readiness::Ready {
                 clusters.push(Cluster { name, assigned, pods: Err("it does not answer".to_owned()) });
                 continue;
@@ -155,7 +167,8 @@ impl Control<'_> {
             clusters.push(Cluster { name, assigned, pods: Ok(own) });
         }
         let metrics = vec![ClusterMetric { source, target, readings: Readings::Clusters(readings) }];
-        Gathered { clusters, metrics, duplicated: division(self.scenario) == Policy::Duplicated }
+        let duplicated = division(self.scenario) == Policy::Duplicated;
+        Gathered { clusters, metrics, duplicated, evicting: false }
     }
 
     /// Divides the replicas as karmada-scheduler does, where the last division does not fit them. It keeps the last one

@@ -15,7 +15,7 @@ use super::super::distributed::{Stage, deployment, kind, policy, weights};
 use super::running;
 
 /// 10 of an Object metric for each pod of `web`; its value is the whole load.
-fn per_pod() -> Value {
+pub fn per_pod() -> Value {
     let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
     json!({"metrics": [{"type": "Object", "object": {"describedObject": object, "metric": {"name": "requests"},
         "target": {"type": "AverageValue", "averageValue": "10"}}}]})

@@ -7,6 +7,7 @@ mod halted;
 mod modes;
 mod recorded;
 mod scalers;
+mod zero;
 
 use fhpa::playground::json::{int, items, text};
 use serde_json::{Value, json};
@@ -156,6 +157,24 @@ async fn without_any_metrics_nothing_is_written() {
         stage.fleet.lose_metrics(cluster, false).unwrap();
     }
     assert!(stage.until_scale(10, 60).await <= 45);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_low_reading_after_a_long_outage_removes_nothing_at_once() {
+    let (stage, one) = running(2, json!({})).await;
+    stage.load(450).await;
+    stage.until_scale(9, 90).await;
+    for lost in [true, false] {
+        for cluster in ["member1", "member2"] {
+            stage.fleet.lose_metrics(cluster, lost).unwrap();
+        }
+        stage.load(90).await;
+        stage.pass(if lost { 900 } else { 240 }).await;
+        assert_eq!(stage.scale().await, 9, "{:?}", stage.messages().await);
+    }
+    assert_eq!(stage.condition("AbleToScale").await.0, "True ScaleDownStabilized");
+    stage.until_scale(2, 120).await;
     one.stop().await;
 }
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use jiff::Timestamp;
 
 use super::metrics::{CONTROL_PLANE, MetricQuery, MetricsApiQuery, MetricsApiResponse};
 use super::readings::in_cluster;
@@ -12,6 +13,8 @@ use crate::api::hpa::{MetricIdentifier, MetricSpec};
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::decision::fleet::Member;
+use crate::decision::fleet::candidates::candidates;
+use crate::decision::fleet::patience::{Past, Patience};
 use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Gathered, Readings};
 use crate::decision::hpa::metric::{Reading, Source, Target};
 use crate::decision::hpa::pod::Pod;
@@ -19,6 +22,7 @@ use crate::decision::plan::Policy;
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::observe::PlacementSpec;
 
 /// How long to wait for pods that were never listed.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,6 +47,7 @@ pub struct MetricQueries<'a> {
     clusters: Vec<Assigned<'a>>,
     metrics: Vec<Option<Asking>>,
     duplicated: bool,
+    evicting: bool,
 }
 
 /// A cluster of the binding.
@@ -71,8 +76,14 @@ impl Members for Live<'_> {
 
 impl Centralized {
     /// Observes the workload whose pods `selector` selects.
-    pub async fn observe<'a>(&self, view: &View, binding: &'a Binding, selector: &Selector) -> Gathered<'a> {
-        let queries = MetricQueries::of(view, binding, &self.settings);
+    pub async fn observe<'a>(
+        &self,
+        view: &'a View,
+        binding: &'a Binding,
+        selector: &Selector,
+        now: Timestamp,
+    ) -> Gathered<'a> {
+        let queries = MetricQueries::of(view, binding, &self.settings, now);
         let namespace = view.federated_hpa.object.metadata.namespace.as_deref().unwrap_or_default();
         let clusters = queries.clusters.iter();
         let ready: Vec<&str> = clusters.filter(|cluster| cluster.ready).map(|cluster| cluster.name).collect();
@@ -90,7 +101,7 @@ impl Centralized {
 impl<'a> MetricQueries<'a> {
     /// The queries for the workload of this binding.
     #[must_use]
-    pub fn of(view: &View, binding: &'a Binding, settings: &Settings) -> Self {
+    pub fn of(view: &'a View, binding: &'a Binding, settings: &Settings, now: Timestamp) -> Self {
         let object = &view.federated_hpa.object;
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
         let specs = object.spec.metrics.as_deref().unwrap_or_default();
@@ -99,8 +110,13 @@ impl<'a> MetricQueries<'a> {
             .enumerate()
             .map(|(at, metric)| metric.map(|metric| asking(settings, metric, specs.get(at), namespace)))
             .collect();
-        let clusters = binding.entries().iter().map(|(name, number)| assigned(view, name, *number)).collect();
-        Self { clusters, metrics, duplicated: duplicated(binding) }
+        let mut clusters: Vec<_> =
+            binding.entries().iter().map(|(name, number)| assigned(view, name, *number)).collect();
+        if clusters.is_empty() && binding.object.spec.replicas.unwrap_or_default() == 0 {
+            clusters = selected(view, binding, now);
+        }
+        let evicting = !binding.object.spec.graceful_eviction_tasks.is_empty();
+        Self { clusters, metrics, duplicated: duplicated(binding), evicting }
     }
 
     /// Gathers the answers.
@@ -121,7 +137,7 @@ impl<'a> MetricQueries<'a> {
             ClusterMetric { source: asking.source, target: asking.target, readings }
         });
         let metrics = metrics.collect();
-        Gathered { clusters, metrics, duplicated: self.duplicated }
+        Gathered { clusters, metrics, duplicated: self.duplicated, evicting: self.evicting }
     }
 }
 
@@ -181,8 +197,7 @@ fn read<'a>(members: &impl Members, asking: &Asking, clusters: &[Cluster<'a>]) -
     }
     // A cluster with unknown pods is reported for its pods only, not also for its metrics.
     let known = clusters.iter().filter_map(|cluster| Some((cluster.name, cluster.pods.as_ref().ok()?)));
-    let per_pod = !matches!(source, Source::Object { .. } | Source::External { .. });
-    let readings = known.filter(|(_, pods)| !per_pod || !pods.is_empty()).map(|(name, pods)| {
+    let readings = known.filter(|(_, pods)| source.is_outer() || !pods.is_empty()).map(|(name, pods)| {
         let answer = members.answer(name, source, query);
         let reading = answer.and_then(|answer| in_cluster(name, pods, source, &answer));
         (name, reading.unwrap_or_else(Reading::Unavailable))
@@ -214,6 +229,16 @@ fn unreadable<'a>() -> ClusterMetric<'a> {
 fn assigned<'a>(view: &View, name: &'a str, number: i32) -> Assigned<'a> {
     let member: Option<&Member<'static>> = view.fleet.get(name).map(|(member, _)| member);
     Assigned { name, replicas: replicas(number), ready: member.is_some_and(Member::answers) }
+}
+
+/// The clusters that the placement selects, none of which has replicas: karmada-scheduler may leave all of them out of the
+/// binding of a workload at 0 replicas, and the metrics that start it again are in them.
+fn selected<'a>(view: &'a View, binding: &Binding, now: Timestamp) -> Vec<Assigned<'a>> {
+    let Ok(spec) = PlacementSpec::of(view, binding) else { return Vec::new() };
+    let found = candidates(&spec.intent(), &view.fleet.members, &Past::default(), &Patience::default(), now);
+    let chosen = found.clusters.iter().filter(|cluster| cluster.chosen);
+    let members = chosen.filter_map(|cluster| view.fleet.get(cluster.name));
+    members.map(|(member, _)| assigned(view, &member.name, 0)).collect()
 }
 
 /// Under `Duplicated` each cluster runs all requested replicas of the workload.

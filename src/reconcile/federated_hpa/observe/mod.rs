@@ -61,6 +61,16 @@ impl<'a> PlacementSpec<'a> {
         })
     }
 
+    /// The clusters that it selects.
+    pub(super) fn intent(&self) -> Intent<'_> {
+        Intent {
+            assignment: self.assignment.as_ref(),
+            affinity: self.affinity.as_ref(),
+            placement: &self.placement,
+            observed_group: self.group,
+        }
+    }
+
     /// Allows only these clusters to fail over now.
     #[must_use]
     pub fn admitting(self, clusters: Vec<String>) -> Self {
@@ -138,12 +148,7 @@ pub fn observe<'a>(
 ) -> Observed<'a> {
     let by_name = KnownClusters::of(view, binding);
     let past = by_name.past(view, placement_spec, now);
-    let intent = Intent {
-        assignment: placement_spec.assignment.as_ref(),
-        affinity: placement_spec.affinity.as_ref(),
-        placement: &placement_spec.placement,
-        observed_group: placement_spec.group,
-    };
+    let intent = placement_spec.intent();
     let Candidates { policy, group, clusters, next, unmet, waiting, paused } =
         candidates(&intent, &view.fleet.members, &past, &live.failover.patience, now);
     let spec = &view.federated_hpa.object.spec;
