@@ -20,7 +20,7 @@ use fhpa::admission::router::{Clock, WebhookState, router};
 use fhpa::admission::{envelope, response};
 use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
-use fhpa::run::process::{ReviewDependencies, judge, places};
+use fhpa::run::process::{ReviewDependencies, judge, review_slots};
 use fhpa::run::review_log::ReviewLog;
 use fhpa::run::review_metrics::ReviewMetrics;
 use fhpa::runtime::zones::ZoneDatabase;
@@ -38,8 +38,13 @@ fn reviews(c: &mut Criterion) {
     });
     let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
     let journal = Arc::new(ReviewLog::new(Arc::new(Metrics::with(ReviewMetrics::new).1)));
-    let desk =
-        Arc::new(WebhookState::new(judge.clone(), clocks, journal, Limits::default(), places(64, &Limits::default())));
+    let desk = Arc::new(WebhookState::new(
+        judge.clone(),
+        clocks,
+        journal,
+        Limits::default(),
+        review_slots(64, &Limits::default()),
+    ));
     let mut router = router(&desk);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for case in corpus::cases() {

@@ -12,8 +12,8 @@ use hyper::body::Body;
 
 use super::uid::UidScan;
 
-/// What is held while a place is taken; dropping it frees the place.
-pub type Place = Box<dyn Send>;
+/// What a review holds while it has a slot; dropping it frees the slot.
+pub type Permit = Box<dyn Send>;
 
 /// Bounds on request bodies.
 #[derive(Clone, Copy, Debug)]
@@ -69,19 +69,19 @@ pub enum Unread {
     Overloaded,
 }
 
-/// Reads the whole body. A large one takes a place from `large`, which is returned with it.
+/// Reads the whole body. A large one takes a slot from `large`, which is returned with it.
 ///
 /// # Errors
 /// The body is too large, too slow or broken, or there are too many large bodies.
 pub async fn collect<B>(
     mut body: B,
     limits: &Limits,
-    large: impl Fn() -> Option<Place>,
-) -> Result<(Bytes, Option<Place>), Unread>
+    large: impl Fn() -> Option<Permit>,
+) -> Result<(Bytes, Option<Permit>), Unread>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
 {
-    let mut gathered = Gathered { parts: Parts::None, total: 0, place: None };
+    let mut gathered = Gathered { parts: Parts::None, total: 0, permit: None };
     let read = {
         let mut read = pin!(gathered.read(&mut body, limits, &large));
         match read.as_mut().now_or_never() {
@@ -117,11 +117,11 @@ enum Parts {
 struct Gathered {
     parts: Parts,
     total: usize,
-    place: Option<Place>,
+    permit: Option<Permit>,
 }
 
 impl Gathered {
-    async fn read<B>(&mut self, body: &mut B, limits: &Limits, large: &impl Fn() -> Option<Place>) -> Result<(), Stop>
+    async fn read<B>(&mut self, body: &mut B, limits: &Limits, large: &impl Fn() -> Option<Permit>) -> Result<(), Stop>
     where
         B: Body<Data = Bytes, Error: Display> + Unpin,
     {
@@ -130,12 +130,12 @@ impl Gathered {
             let frame = frame.map_err(|error| Stop::Broken(error.to_string()))?;
             let Ok(piece) = frame.into_data() else { continue };
             self.total = self.total.saturating_add(piece.len());
-            if self.total > LARGE && self.place.is_none() {
-                self.place = Some(large().ok_or(Stop::Overloaded)?);
+            if self.total > LARGE && self.permit.is_none() {
+                self.permit = Some(large().ok_or(Stop::Overloaded)?);
             }
             let expected = body.size_hint().exact().and_then(|rest| usize::try_from(rest).ok()).unwrap_or(0);
             // An announced length reserves no more than a small body.
-            let most = if self.place.is_some() { limits.body } else { LARGE };
+            let most = if self.permit.is_some() { limits.body } else { LARGE };
             self.take(piece, expected.min(most), limits.body);
         }
         Ok(())
@@ -175,11 +175,11 @@ impl Gathered {
         self.scan().found()
     }
 
-    fn into_bytes(self, limits: &Limits) -> Result<(Bytes, Option<Place>), Unread> {
+    fn into_bytes(self, limits: &Limits) -> Result<(Bytes, Option<Permit>), Unread> {
         match self.parts {
-            Parts::None => Ok((Bytes::new(), self.place)),
-            Parts::One(bytes) => Ok((bytes, self.place)),
-            Parts::Many(bytes) => Ok((bytes.into(), self.place)),
+            Parts::None => Ok((Bytes::new(), self.permit)),
+            Parts::One(bytes) => Ok((bytes, self.permit)),
+            Parts::Many(bytes) => Ok((bytes.into(), self.permit)),
             Parts::Scanned(scan) => Err(Unread::TooLarge { uid: scan.found(), limit: limits.body }),
         }
     }

@@ -15,7 +15,7 @@ use http::{Method, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
 
-use super::body::{self, Limits, Place, Unread};
+use super::body::{self, Limits, Permit, Unread};
 use super::endpoint::Endpoint;
 use super::envelope::{self, Malformed, Operation, Request};
 use super::response;
@@ -112,12 +112,12 @@ pub trait Observer: Send + Sync {
     fn left(&self);
 }
 
-/// Gives a peer a place, or none where all are taken or the rest is for others.
-pub type TakeFn = Arc<dyn Fn(IpAddr) -> Option<Place> + Send + Sync>;
+/// Gives a peer a slot, or none where all are taken or the rest is for others.
+pub type TakeFn = Arc<dyn Fn(IpAddr) -> Option<Permit> + Send + Sync>;
 
-/// Places, so that no peer keeps all others away with bodies that do not arrive.
+/// Slots, so that no peer keeps all others away with bodies that do not arrive.
 #[derive(Clone)]
-pub struct Places {
+pub struct ReviewSlots {
     /// Those of reviews in flight.
     pub reviews: TakeFn,
     /// Those of large bodies.
@@ -130,27 +130,27 @@ pub struct WebhookState {
     clock: Clock,
     observer: Arc<dyn Observer>,
     limits: Limits,
-    places: Places,
+    slots: ReviewSlots,
 }
 
 impl WebhookState {
-    /// Decides with `judge`; a review takes one of `places` before its body arrives.
+    /// Decides with `judge`; a review takes one of `slots` before its body arrives.
     #[must_use]
-    pub fn new(judge: ReviewFn, clock: Clock, observer: Arc<dyn Observer>, limits: Limits, places: Places) -> Self {
-        Self { judge, clock, observer, limits, places }
+    pub fn new(judge: ReviewFn, clock: Clock, observer: Arc<dyn Observer>, limits: Limits, slots: ReviewSlots) -> Self {
+        Self { judge, clock, observer, limits, slots }
     }
 
     fn admit(&self, peer: IpAddr) -> Option<InFlight<'_>> {
         self.observer.entered();
-        let review = InFlight { state: self, place: (self.places.reviews)(peer) };
-        review.place.is_some().then_some(review)
+        let review = InFlight { state: self, permit: (self.slots.reviews)(peer) };
+        review.permit.is_some().then_some(review)
     }
 }
 
 /// One review in flight.
 struct InFlight<'a> {
     state: &'a WebhookState,
-    place: Option<Place>,
+    permit: Option<Permit>,
 }
 
 impl Drop for InFlight<'_> {
@@ -203,7 +203,7 @@ where
     let exchange = Exchange { state, endpoint, started: (state.clock.monotonic)() };
     let Some(_in_flight) = state.admit(peer) else { return exchange.overloaded("too many reviews at a time") };
     let (head, body) = request.into_parts();
-    let large = || (state.places.large_bodies)(peer);
+    let large = || (state.slots.large_bodies)(peer);
     let (body, _large) = match body::collect(body, &state.limits, large).await {
         Ok(collected) => collected,
         Err(unread) => return exchange.unread(unread),

@@ -10,7 +10,7 @@ use fhpa::admission::review::Reviewer;
 use fhpa::admission::router::{Clock as Clocks, Observer, Reviewed, WebhookState, router};
 use fhpa::decision::validation::Settings;
 use fhpa::playground::fleet::Fleet;
-use fhpa::run::process::places;
+use fhpa::run::process::review_slots;
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::watch::{Index, Readers, Watches};
@@ -59,7 +59,7 @@ pub fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
         clocks,
         Arc::new(Silent),
         Limits::default(),
-        places(64, &Limits::default()),
+        review_slots(64, &Limits::default()),
     )));
     let silent = Arc::clone(silent);
     let answer: embedded_apiserver::admission::Inside = Arc::new(move |path, review| {

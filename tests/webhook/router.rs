@@ -11,7 +11,7 @@ use fhpa::admission::router::{Clock, Observer, Outcome, ReviewFn, Reviewed, Webh
 use fhpa::admission::verdict::{Denial, PatchOperation, Verdict};
 use fhpa::decision::finding::{Cause, Violation, Warning};
 use fhpa::decision::path::Path;
-use fhpa::run::process::places;
+use fhpa::run::process::review_slots;
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
@@ -37,7 +37,7 @@ pub fn desk(judge: ReviewFn, notes: Arc<Notes>) -> axum::Router {
     #[allow(clippy::disallowed_methods)]
     let clock = Clock { wall: || Timestamp::UNIX_EPOCH, monotonic: Instant::now };
     let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
-    router(&Arc::new(WebhookState::new(judge, clock, notes, limits, places(8, &limits))))
+    router(&Arc::new(WebhookState::new(judge, clock, notes, limits, review_slots(8, &limits))))
 }
 
 pub fn allowing() -> ReviewFn {

@@ -35,7 +35,7 @@ use crate::runtime::tls;
 use crate::runtime::watch::{Definitions, Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
-pub use serving::places;
+pub use serving::review_slots;
 
 pub use options::{
     AdminPort, Centralized, Certificate, CertificateOrigin, ControlPlane, ControllerOptions, Drain, Ended, Error,

@@ -13,7 +13,7 @@ use super::options::{Drain, Ended, Error, WebhookOptions};
 use super::sharing::{ReloadedCertificate, Shared};
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
-use crate::admission::router::{Clock, Places, Response, ReviewFn, WebhookState, answer};
+use crate::admission::router::{Clock, Response, ReviewFn, ReviewSlots, WebhookState, answer};
 use crate::run::review_log::ReviewLog;
 use crate::run::review_metrics::ReviewMetrics;
 use crate::runtime::clock;
@@ -60,10 +60,10 @@ impl Answering for Reviews {
     }
 }
 
-/// Places for so many reviews at a time, and large bodies among them.
+/// Slots for so many reviews at a time, and large bodies among them.
 #[must_use]
-pub fn places(reviews: usize, bodies: &body::Limits) -> Places {
-    Places { reviews: Slots::new(reviews).giver(), large_bodies: Slots::new(bodies.large_bodies).giver() }
+pub fn review_slots(reviews: usize, bodies: &body::Limits) -> ReviewSlots {
+    ReviewSlots { reviews: Slots::new(reviews).giver(), large_bodies: Slots::new(bodies.large_bodies).giver() }
 }
 
 /// A bound webhook before it serves.
@@ -89,8 +89,8 @@ impl Serving {
         readiness.check("the certificate is not valid at this time", move |now| current.load().is_valid_at(now));
         let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
         let log = Arc::new(ReviewLog::new(counted));
-        let places = places(reviews, &bodies);
-        let desk = Arc::new(WebhookState::new(judge, clocks, log, bodies, places));
+        let slots = review_slots(reviews, &bodies);
+        let desk = Arc::new(WebhookState::new(judge, clocks, log, bodies, slots));
         let lifecycle = Arc::new(Lifecycle::default());
         let security = Security::Tls(certificate.reloader.current());
         let (shared, metrics) = (Arc::clone(&lifecycle), Arc::clone(metrics));
