@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::TryStreamExt as _;
 use kube::api::{Api, DynamicObject};
+use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -206,13 +207,28 @@ fn api(plane: &Plane, version: &str, kind: &str, plural: &str) -> (Api<DynamicOb
     (Api::all_with(plane.client.clone(), &resource(version, kind, plural)), version.to_owned())
 }
 
+/// A watch that failed begins again after half a second: after an outage of a minute what happens is seen in order.
+struct Steady;
+
+impl Iterator for Steady {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::from_millis(500))
+    }
+}
+
+impl Backoff for Steady {
+    fn reset(&mut self) {}
+}
+
 async fn watch(
     seen: Arc<Mutex<Seen>>,
     (api, version): (Api<DynamicObject>, String),
     place: String,
     kind: &'static str,
 ) {
-    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
+    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).backoff(Steady));
     let mut names = Vec::new();
     let read = |object: DynamicObject| {
         let mut value = serde_json::to_value(&object).unwrap();

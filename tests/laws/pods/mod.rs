@@ -13,11 +13,11 @@
 //! happens after it is back, even where it got a share again; of a lost cluster, what Karmada did not tell, and what
 //! the others added since it stopped to answer; what was divided before the workload was taken over, or after it was to
 //! be given back; the same for a cluster that Karmada's own division left out before a FederatedHPA held the workload;
-//! the whole copy of a workload that was Duplicated when the cluster left, while another serves; a quarter of the
-//! replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a replacement,
-//! also of one after a takeover, a taint, a label or a change of mode; what a member's HPA added since the workload was Duplicated,
-//! while the maxes of all clusters come down; pods while the workloads of the namespace exceed a
-//! FederatedResourceQuota, which makes Karmada refuse every division of them.
+//! the whole copy of a workload that was Duplicated when the cluster left, while another serves or once it was handed
+//! back; a quarter of the replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time
+//! limit of a replacement, also of one after a takeover, a taint, a label or a change of mode; what a member's HPA added
+//! since the workload was Duplicated, while the maxes of all clusters come down; pods while the workloads of the
+//! namespace exceed a FederatedResourceQuota, which makes Karmada refuse every division of them.
 
 mod past;
 

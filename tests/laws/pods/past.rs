@@ -205,12 +205,14 @@ impl Past {
         let moved = (share.demand.min(share.ready) - left).max(0);
         share.demand = share.demand.min(left);
         let all: i64 = self.shares.values().map(|share| share.ready).sum();
-        // Each cluster has the whole of it: one may go as long as another serves.
+        // Each cluster has the whole of it: one may go as long as another serves. Once it is handed back, Karmada's
+        // scheduler takes it at once out of all clusters that are no candidates.
         let world = court.world;
         let divides = || world.binding(target).is_none_or(|binding| binding.divides);
         let duplicates = world.acts_on(target).map_or_else(|| !divides(), |(_, hpa)| world.duplicates(hpa));
         let whole = left == 0 && (duplicates || self.copies.contains(cluster));
-        let uncovered = if whole && self.is_served(cluster, world) { 0 } else { self.cover(cluster, moved) };
+        let may_go = whole && (!self.held || self.is_served(cluster, world));
+        let uncovered = if may_go { 0 } else { self.cover(cluster, moved) };
         let uncovered = self.excuse(uncovered, world.now);
         let excess = if self.excess_until.is_some_and(|until| world.now <= until) { self.excess } else { 0 };
         let beyond = uncovered.min(excess);

@@ -212,6 +212,30 @@ fn a_copy_may_leave_while_another_is_ready() {
 }
 
 #[test]
+fn a_copy_that_was_handed_back_may_leave_whatever_the_others_run() {
+    let leaves = |type_: &str, handed_back: bool| {
+        let mut stream = Stream::new();
+        let placed = |entries: &[(&str, i64)]| {
+            let mut binding = binding(entries);
+            binding["spec"]["placement"]["replicaScheduling"]["replicaSchedulingType"] = json!(type_);
+            binding
+        };
+        stream.put("", placed(&[("member1", 6), ("member2", 4)]));
+        stream.put("member2", written("karmada", 4, 0));
+        if handed_back {
+            stream.delete("", &federated(json!({})));
+        }
+        stream.broken();
+        stream.put("", placed(&[("member2", 4)]));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    leaves("Duplicated", true).keeps();
+    leaves("Duplicated", false).breaks("law 3");
+    leaves("Divided", true).breaks("law 3");
+}
+
+#[test]
 fn a_pod_replaces_one_only() {
     let mut stream = Stream::untold();
     stream.put("member2", written("fhpa", 7, 7));
