@@ -176,12 +176,17 @@ impl Contest {
         loads(self.reached, now.saturating_sub(since))
     }
 
-    /// How long an attempt waits for a response: a leader no longer than it may act, and nobody longer than half of
-    /// that time, so that another attempt is left where a connection is dead.
+    /// How long an attempt may take: a leader's no longer than it may act.
     fn patience(&self) -> Duration {
+        self.leader.as_ref().map_or(self.candidate.timings.renew_deadline, |leader| self.rest(leader))
+    }
+
+    /// The answer to one request of an attempt. It is not waited for longer than half of the deadline, so that another
+    /// attempt is left where a connection is dead.
+    async fn answer<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, TryError> {
         let Timings { renew_deadline, retry, .. } = self.candidate.timings;
-        let half = (renew_deadline / 2).max(retry);
-        self.leader.as_ref().map_or(half, |leader| half.min(self.rest(leader)))
+        let answer = timeout((renew_deadline / 2).max(retry), request).await.map_err(|_| TryError::TimedOut)?;
+        answer.map_err(|error| if is_conflict(&error) { TryError::Conflict } else { error.into() })
     }
 
     /// How long it may act.
@@ -192,7 +197,7 @@ impl Contest {
     async fn attempt(&mut self, leadership: &watch::Sender<Option<Leader>>) -> Result<Duration, TryError> {
         let lease = match self.lease.take() {
             Some(lease) if self.leader.is_some() => Some(lease),
-            _ => self.api.get_opt(&self.candidate.lease).await?,
+            _ => self.answer(self.api.get_opt(&self.candidate.lease)).await?,
         };
         // At once: the renewal that follows may fail.
         if let (Some(leader), Some(lease)) = (&self.leader, &lease) {
@@ -212,14 +217,14 @@ impl Contest {
             }
             Step::Create => {
                 let lease = self.held(None);
-                self.api.create(&PostParams::default(), &lease).await
+                self.answer(self.api.create(&PostParams::default(), &lease)).await
             }
             Step::TakeOver { .. } | Step::Renew { .. } => {
                 let lease = self.held(lease);
-                self.api.replace(&self.candidate.lease, &PostParams::default(), &lease).await
+                self.answer(self.api.replace(&self.candidate.lease, &PostParams::default(), &lease)).await
             }
         };
-        let lease = written.map_err(|error| if is_conflict(&error) { TryError::Conflict } else { error.into() })?;
+        let lease = written?;
         self.seen = Some(ObservedLease::new(Some(record(&lease)), now));
         let freeze = freeze(&lease);
         self.lease = Some(lease);
