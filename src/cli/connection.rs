@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kube::Client;
 
-use crate::runtime::control_plane::{self, Origin};
+use crate::runtime::control_plane::{self, NO_ORIGIN, Origin};
 
 /// Which control plane is read.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,10 +25,8 @@ impl ConnectionArgs {
         let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
         let usual = || home().filter(|file| variable.is_none() && file.exists());
-        let origin = Origin::find(self.kubeconfig.or_else(usual), variable.as_deref(), self.context)
-            .ok_or(
-                "no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig or in the variable KUBECONFIG",
-            )?;
+        let origin =
+            Origin::find(self.kubeconfig.or_else(usual), variable.as_deref(), self.context).ok_or(NO_ORIGIN)?;
         control_plane::connect_once(origin).await.map_err(|error| error.to_string())
     }
 }

@@ -26,9 +26,6 @@ enum CrdsError {
     Output(io::Error),
 }
 
-/// Nothing, or only a part, was written.
-const UNWRITTEN: u8 = 2;
-
 impl Args {
     /// Runs the command.
     pub(super) fn run(self) -> ExitCode {
@@ -37,7 +34,7 @@ impl Args {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 anstream::eprintln!("fhpa crds: {error}");
-                ExitCode::from(UNWRITTEN)
+                ExitCode::from(output::UNWRITTEN)
             }
         }
     }
@@ -45,7 +42,7 @@ impl Args {
 
 fn print() -> Result<(), CrdsError> {
     let texts: String = crd::files()?.into_iter().map(|(_, text)| text).collect();
-    output::put(&mut io::stdout(), &texts).map_err(CrdsError::Output)
+    output::put(&mut io::stdout(), &texts).map(|_| ()).map_err(CrdsError::Output)
 }
 
 fn write_files(directory: &Path) -> Result<(), CrdsError> {

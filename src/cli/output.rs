@@ -4,20 +4,20 @@ use std::io::{ErrorKind, Result, Write};
 use std::process::ExitCode;
 
 /// The output could not be written.
-const UNWRITTEN: u8 = 2;
+pub(super) const UNWRITTEN: u8 = 2;
 
-/// Writes all of `text`. A reader that exits early (`| head`) has seen enough.
-pub(super) fn put(out: &mut impl Write, text: &str) -> Result<()> {
+/// Writes all of `text`. A reader that exits early (`| head`) has seen enough: false.
+pub(super) fn put(out: &mut impl Write, text: &str) -> Result<bool> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
     }
 }
 
 /// Writes the result of `command`, which then ends with `code`.
 pub(super) fn print(command: &str, out: &mut impl Write, text: &str, code: u8) -> ExitCode {
     match put(out, text) {
-        Ok(()) => ExitCode::from(code),
+        Ok(_) => ExitCode::from(code),
         Err(error) => {
             anstream::eprintln!("{} {command}: standard output: {error}", super::program::name());
             ExitCode::from(UNWRITTEN)
@@ -45,7 +45,8 @@ mod tests {
 
     #[test]
     fn a_reader_that_exits_early_is_no_failure_and_a_full_disk_is_one() {
-        assert!(put(&mut Broken(ErrorKind::BrokenPipe), "text").is_ok());
+        assert!(!put(&mut Broken(ErrorKind::BrokenPipe), "text").unwrap());
+        assert!(put(&mut Vec::new(), "text").unwrap());
         assert!(put(&mut Broken(ErrorKind::StorageFull), "text").is_err());
     }
 }

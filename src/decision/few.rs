@@ -1,9 +1,15 @@
-//! Lists in messages: the first ten, and how many more there are. Pure.
+//! Lists in messages: the first ten, and how many more there are; numbers of things. Pure.
 
 use std::fmt::{self, Display, Formatter};
 
 /// How many items are named.
 pub const NAMED: usize = 10;
+
+/// `1 node`, `2 nodes`.
+#[must_use]
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == N::from(1) { "" } else { "s" })
+}
 
 /// `a, b and 4990 more`.
 pub struct Few<'a, T>(pub &'a [T]);

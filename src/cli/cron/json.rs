@@ -28,26 +28,9 @@ struct Cause<'a> {
 struct Listed<'a> {
     /// Absent for a schedule given as an argument.
     #[serde(flatten)]
-    place: Option<Place<'a>>,
+    place: Option<&'a RuleLocation>,
     #[serde(flatten)]
     answer: Answer<'a>,
-}
-
-#[derive(Serialize)]
-struct Place<'a> {
-    file: &'a str,
-    line: usize,
-    namespace: &'a str,
-    name: &'a str,
-    rule: &'a str,
-    suspended: bool,
-}
-
-impl<'a> Place<'a> {
-    fn of(place: &'a RuleLocation) -> Self {
-        let RuleLocation { file, line, namespace, object: name, rule, suspended } = place;
-        Self { file, line: *line, namespace, name, rule, suspended: *suspended }
-    }
 }
 
 #[derive(Serialize)]
@@ -64,8 +47,7 @@ pub(super) fn one(listing: &Listing) -> String {
 
 /// The results for several schedules and rules, as one array.
 pub(super) fn many(listings: &[Listing]) -> String {
-    let listed =
-        listings.iter().map(|listing| Listed { place: listing.place.as_ref().map(Place::of), answer: answer(listing) });
+    let listed = listings.iter().map(|listing| Listed { place: listing.place.as_ref(), answer: answer(listing) });
     pretty(&listed.collect::<Vec<_>>())
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 use super::super::manifest::{self, Content, Node, Source};
 use super::super::validate::inputs;
 use crate::decision::api_version::GROUP;
@@ -14,10 +16,12 @@ pub(super) struct Rule {
 }
 
 /// Location of a rule.
+#[derive(Serialize)]
 pub(super) struct RuleLocation {
     pub(super) file: String,
     pub(super) line: usize,
     pub(super) namespace: String,
+    #[serde(rename = "name")]
     pub(super) object: String,
     pub(super) rule: String,
     pub(super) suspended: bool,

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::super::terminal::{BOLD, GREEN, PLAIN, RED, YELLOW, aligned, printable};
 use super::screen::Layout;
+use crate::decision::few::counted;
 use crate::overview::age::{since, until};
 use crate::overview::model::{ConditionView, CronSummary, FederatedHpaSummary, Overview, Target};
 
@@ -123,7 +124,6 @@ fn or_dash(text: String) -> String {
 fn summary(overview: &Overview) -> String {
     let hpas = &overview.federated_hpas;
     let crons = &overview.cron_federated_hpas;
-    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let ready = hpas.iter().filter(|hpa| hpa.ready.status == "True").count();
     let at_max = hpas.iter().filter(|hpa| hpa.at_max).count();
     let mut text = format!("{}, {ready} ready", counted(hpas.len(), "FederatedHPA"));

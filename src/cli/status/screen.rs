@@ -1,9 +1,10 @@
 //! Where the text goes: a terminal that is redrawn, or a stream that grows. Writes to standard output.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use jiff::Timestamp;
 
+use super::super::output::put;
 use super::super::terminal::{Color, cut, size, wrapped};
 
 /// Moves to the first line and removes all below.
@@ -50,17 +51,8 @@ impl Screen {
             let lines = if redraw { usize::from(lines).saturating_sub(1) } else { usize::MAX };
             fit(text, columns.into(), lines)
         });
-        let mut out = std::io::stdout();
         // A stream that drops colours would drop this, too.
-        let cleared = out.write_all(before.as_bytes());
-        let mut out = self.color.stdout();
-        let shown = cleared
-            .and_then(|()| out.write_all(fitted.as_deref().unwrap_or(text).as_bytes()))
-            .and_then(|()| out.flush());
-        match shown {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-            shown => shown.map(|()| true),
-        }
+        Ok(put(&mut io::stdout(), before)? && put(&mut self.color.stdout(), fitted.as_deref().unwrap_or(text))?)
     }
 }
 

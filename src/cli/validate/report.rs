@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::super::manifest::{Source, SyntaxError};
 use super::inputs::Unreadable;
+use crate::decision::few::counted;
 
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -155,8 +156,4 @@ impl Report {
         };
         format!("{checked}{skipped}: {found}")
     }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

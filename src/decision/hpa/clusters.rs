@@ -172,6 +172,12 @@ fn nothing(source: &Source, clusters: &[Cluster<'_>]) -> String {
 }
 
 impl Observed {
+    /// Pods of one cluster, and no metric.
+    #[must_use]
+    pub fn of(pods: Vec<Pod>) -> Self {
+        Self { pods, metrics: Vec::new(), silent: Vec::new(), calibration: 1.0, spread: false }
+    }
+
     /// The workload as input of the algorithm; `partial` describes the clusters with missing data.
     #[must_use]
     pub fn workload<'a>(
@@ -207,8 +213,7 @@ pub fn compute(
     now: Timestamp,
     history: &mut History,
 ) -> Decision {
-    let nothing =
-        Observed { pods: Vec::new(), metrics: Vec::new(), silent: Vec::new(), calibration: 1.0, spread: false };
+    let nothing = Observed::of(Vec::new());
     let observed = observed.unwrap_or(&nothing);
     let partial = partial(&observed.silent);
     let workload = observed.workload(controls, current, partial.as_deref(), now);

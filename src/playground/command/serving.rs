@@ -15,6 +15,7 @@ use crate::admission::registration::Location;
 use crate::api::crd;
 use crate::dashboard::preview::Preview;
 use crate::dashboard::{Dashboard, Probes};
+use crate::decision::few::counted;
 use crate::decision::lease::Timings;
 use crate::install::manifests;
 use crate::playground::fleet::{Fleet, Plan};
@@ -173,10 +174,6 @@ fn write(directory: &Directory, running: &Running) -> Result<(), Error> {
     directory.write(MINUTES, MINUTES_TEXT)?;
     directory.write(REFUSED, REFUSED_TEXT)?;
     Ok(())
-}
-
-fn counted(count: u32, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn print_overview(start: &Start, directory: &Directory, running: &Running, begun: Instant) {

@@ -23,7 +23,7 @@ use super::process::{
 };
 use crate::admission::body;
 use crate::decision::validation::Settings;
-use crate::runtime::control_plane::{self, Origin};
+use crate::runtime::control_plane::{self, NO_ORIGIN, Origin};
 use crate::runtime::tls::shared::{Access, SecretName};
 use crate::runtime::tls::{ClientAuth, MinVersion, SelfSigned, Source};
 use crate::runtime::{logging, server};
@@ -301,10 +301,7 @@ impl ControlPlaneArgs {
     pub(super) fn choose(self, otherwise: &str) -> Result<ControlPlane, String> {
         let variable = std::env::var_os("KUBECONFIG");
         let origin = Origin::find(self.kubeconfig, variable.as_deref(), self.context);
-        origin.map(ControlPlane::Kubeconfig).ok_or_else(|| {
-            let give = "give the kubeconfig of karmada-apiserver with --kubeconfig or in the variable KUBECONFIG";
-            format!("no control plane: {give}{otherwise}")
-        })
+        origin.map(ControlPlane::Kubeconfig).ok_or_else(|| format!("{NO_ORIGIN}{otherwise}"))
     }
 
     /// A client of the control plane, for a short-lived command.

@@ -16,6 +16,10 @@ use crate::runtime::certificate::expiry;
 /// Most bytes of a file that are compared.
 const LIMIT: u64 = 1 << 20;
 
+/// What to do where [`Origin::find`] finds nothing.
+pub const NO_ORIGIN: &str =
+    "no control plane: give the kubeconfig of karmada-apiserver with --kubeconfig or in the variable KUBECONFIG";
+
 /// Location of the kubeconfig.
 #[derive(Clone, Debug)]
 pub struct Origin {

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 pub use kube::Client;
-pub use kubeconfig::Origin;
+pub use kubeconfig::{NO_ORIGIN, Origin};
 pub use one_watch::for_one_watch;
 pub use reload::KubeconfigReloader;
 pub use requests::{Streamed, TimedOut};

@@ -149,7 +149,7 @@ fn in_cluster(
     let Readings::Clusters(readings) = readings else { return None };
     let (_, reading) = readings.iter().find(|(name, _)| *name == cluster.name)?;
     let pods = cluster.pods.clone().unwrap_or_default();
-    let alone = Observed { pods, metrics: Vec::new(), silent: Vec::new(), calibration: 1.0, spread: false };
+    let alone = Observed::of(pods);
     let workload = alone.workload(&of.controls, of.current, None, of.now);
     let current = match reading {
         Reading::Total(value) => Ok(metric::Current { value: Some(*value), ..metric::Current::default() }),
