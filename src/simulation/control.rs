@@ -195,10 +195,10 @@ impl<'a> Control<'a> {
         self.policy = self.scenario.policy.unwrap_or(found.policy);
         self.rejudge = found.next;
         let judged = found.clusters.into_iter().filter_map(|candidate| {
-            let CandidateCluster { name, chosen, state, settings } = candidate;
+            let CandidateCluster { name, chosen, deleted, state, settings } = candidate;
             let at = *self.places.get(name)?;
             let name = &*self.scenario.sites.get(at)?.member.name;
-            Some((at, CandidateCluster { name, chosen, state, settings }))
+            Some((at, CandidateCluster { name, chosen, deleted, state, settings }))
         });
         self.judged = judged.collect();
         let away = self.judged.iter().filter(|(_, candidate)| candidate.state == ClusterState::Away);

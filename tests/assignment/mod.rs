@@ -11,4 +11,5 @@ mod life;
 mod replacement;
 mod replacement_laws;
 mod scale_up_laws;
+mod unready;
 mod world;

@@ -15,7 +15,7 @@ use crate::random::Random;
 const LEAVES: ClusterState = ClusterState::Leaving { evicted: false };
 
 /// A fleet at rest that is asked for what it runs.
-fn running(max: u32, clusters: &[(&'static str, u32)]) -> World {
+pub fn running(max: u32, clusters: &[(&'static str, u32)]) -> World {
     let room = |(name, replicas): &(&'static str, u32)| Cluster { available: Some(90), ..runs(name, *replicas) };
     let mut request = request(total(3, max), Policy::StaticWeighted, clusters.iter().map(room).collect());
     request.window = SignedDuration::from_secs(300);
@@ -345,6 +345,47 @@ fn a_receiver_that_fails_owes_what_it_was_asked_to_run() {
     world.request.clusters[1].state = ClusterState::Away;
     (0..8).for_each(|_| round(&mut world));
     assert_eq!(world.members["c"].ready(), 15);
+}
+
+#[test]
+fn a_failed_cluster_is_evicted_whether_or_not_it_is_a_candidate() {
+    for (chosen, deleted, evicted) in [(true, false, true), (false, false, true), (false, true, false)] {
+        let mut world = running(60, &[("a", 10), ("b", 5)]);
+        let failed = &mut world.request.clusters[0];
+        (failed.state, failed.chosen, failed.deleted) = (ClusterState::Away, chosen, deleted);
+        let request = world.observe();
+        let evicts = |action: &Action<'_>| match action {
+            Action::UpdateBinding { evictions, .. } => evictions.iter().any(|one| one.cluster == "a"),
+            _ => false,
+        };
+        let planned = plan(&request).steps.iter().any(|step| evicts(&step.action));
+        assert_eq!(planned, evicted, "candidate {chosen}, deleted {deleted}");
+    }
+}
+
+#[test]
+fn what_a_leaving_cluster_added_stays_whatever_others_were_asked_for_before() {
+    // Its max of 7 is on its way while it runs 11; b was asked for 9 when it ran 7.
+    let hpa = |written, confirmed, outstanding| {
+        Some(Hpa { written: Some(written), version: HpaVersion::V2, confirmed, outstanding, held: false })
+    };
+    let since = Timestamp::constant(1_000, 0);
+    let memory = Memory { lost: Some(Lost { ran: 7, due: 4, since }), ..Memory::default() };
+    let a = Cluster { state: ClusterState::Leaving { evicted: true }, memory, current: None, ready: 0, ..runs("a", 3) };
+    let a = Cluster { hpa: hpa(total(1, 7), false, 13), last: Some(11), wished: Some(11), ..a };
+    let memory = Memory { floor: Some(Floor { replicas: 9, since }), ..Memory::default() };
+    let b = Cluster { hpa: hpa(total(3, 3), true, 3), target: Some(total(1, 16)), memory, ..runs("b", 3) };
+    let mut request = request(total(1, 16), Policy::StaticWeighted, vec![a, Cluster { available: Some(34), ..b }]);
+    request.now = since;
+    request.basis = Some(plan(&request).basis);
+    let plan = plan(&request);
+    let max = |name: &str| {
+        plan.steps.iter().find_map(|step| match &step.action {
+            Action::ApplyHpa { cluster, bounds, .. } if *cluster == name => Some(bounds.max),
+            _ => None,
+        })
+    };
+    assert_eq!((max("a"), max("b")), (Some(11), Some(5)));
 }
 
 /// Replicas that run after one of three clusters is gone, and another that should replace it leaves half way.

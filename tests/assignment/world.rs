@@ -72,6 +72,8 @@ pub struct World {
     pub work: Option<u64>,
     /// The greatest `maxReplicas` that writes under way may be from.
     pub budget: u64,
+    /// A cluster whose pods crash as soon as they run.
+    pub broken: Option<&'static str>,
 }
 
 impl World {
@@ -81,7 +83,7 @@ impl World {
         };
         let members = request.clusters.iter().map(member).collect();
         let budget = request.total.max.into();
-        Self { request, members, basis: None, idle: None, divided: None, work: None, budget }
+        Self { request, members, basis: None, idle: None, divided: None, work: None, budget, broken: None }
     }
 
     /// What the controller sees.
@@ -106,6 +108,9 @@ impl World {
             };
             cluster.current = member.replicas;
             cluster.ready = if answers { member.ready() } else { 0 };
+            if self.broken == Some(cluster.name) {
+                cluster.ready = 0;
+            }
             cluster.pending = if answers { member.replicas.unwrap_or_default() - member.ready() } else { 0 };
             if let Some(room) = member.room {
                 cluster.available = Some(room.saturating_sub(member.replicas.unwrap_or_default()));

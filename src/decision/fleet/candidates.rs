@@ -34,6 +34,8 @@ pub struct CandidateCluster<'a> {
     pub name: &'a str,
     /// Whether the rules select it, failed or not.
     pub chosen: bool,
+    /// Whether its Cluster was deleted.
+    pub deleted: bool,
     /// Its state.
     pub state: ClusterState,
     /// Settings of the user for it.
@@ -82,6 +84,7 @@ pub fn candidates<'a>(
     clusters.extend(gone.map(|&name| CandidateCluster {
         name,
         chosen: false,
+        deleted: true,
         state: ClusterState::Away,
         settings: Settings::default(),
     }));
@@ -214,7 +217,7 @@ impl<'a> Look<'_, 'a> {
             if overflows && intent.assignment.is_none() {
                 settings.priority = selection.tier(member).and_then(priority);
             }
-            found.clusters.push(CandidateCluster { name, chosen, state, settings });
+            found.clusters.push(CandidateCluster { name, chosen, deleted: false, state, settings });
         }
         found.unmet = spread.map(|(_, unmet)| unmet).unwrap_or_default();
         found

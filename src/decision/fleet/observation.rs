@@ -102,7 +102,7 @@ impl Observation {
         waits: Waits,
         now: Timestamp,
     ) -> (Cluster<'a>, Option<Timestamp>) {
-        let CandidateCluster { name, chosen, state, settings } = *candidate;
+        let CandidateCluster { name, chosen, deleted, state, settings } = *candidate;
         let report = self.written.map(|written| written.report).unwrap_or_default();
         let confirmed = self.written.is_some_and(|written| written.hpa.confirmed);
         let heard = Some(report).filter(|_| self.answers && confirmed).unwrap_or_default();
@@ -111,12 +111,13 @@ impl Observation {
         let cluster = Cluster {
             name,
             chosen,
+            deleted,
             state,
             weight: settings.weight,
             priority: settings.priority,
             limits: settings.limits,
             cap: self.share.and_then(|share| Some(Cluster::cap(self.room.whole?, share))),
-            current: self.replicated.map(|replicated| replicated.replicas),
+            current: self.current(report),
             last: report.current,
             ready,
             rolling: self.replicated.is_some_and(|replicated| replicated.updated < replicated.replicas),
@@ -143,6 +144,15 @@ impl Observation {
     pub fn unready(&self) -> Replicas {
         let replicated = self.replicated.filter(|_| self.answers).unwrap_or_default();
         replicated.replicas.saturating_sub(replicated.ready)
+    }
+
+    /// A rollout that ends old pods before it starts new ones reports none in between: the HPA tells what is asked for.
+    fn current(&self, report: HpaReport) -> Option<Replicas> {
+        let replicas = self.replicated?.replicas;
+        let recreates = replicas == 0 && self.entry.is_some() && !self.memory.zero;
+        let Some(WrittenHpa { hpa, .. }) = self.written.filter(|_| recreates) else { return Some(replicas) };
+        let asked = report.current.map_or(0, |current| report.desired.map_or(current, |desired| desired.min(current)));
+        Some(asked.min(hpa.ceiling()))
     }
 
     fn ready(&self) -> Replicas {
@@ -203,7 +213,8 @@ mod tests {
 
     fn seen(known: &Observation) -> (Cluster<'static>, Option<Timestamp>) {
         let settings = Settings::default();
-        let candidate = CandidateCluster { name: "m1", chosen: true, state: ClusterState::Serving, settings };
+        let candidate =
+            CandidateCluster { name: "m1", chosen: true, deleted: false, state: ClusterState::Serving, settings };
         known.cluster(&candidate, Waits::default(), NOW)
     }
 
@@ -227,6 +238,25 @@ mod tests {
             (cluster.ready, cluster.stays_ready())
         };
         assert_eq!([of(2, Some(4)), of(5, Some(4)), of(2, None)], [(5, 4), (5, 5), (5, 5)]);
+    }
+
+    #[test]
+    fn pods_that_a_rollout_recreates_are_asked_for() {
+        let of = |entry, zero, current| {
+            let report = HpaReport { current, desired: Some(6), load: None };
+            let written = Some(WrittenHpa { report, ..written(true, 9_990) });
+            let memory = Memory { zero, ..Memory::default() };
+            let replicated = Some(Replicated::default());
+            let (cluster, _) = seen(&Observation { replicated, written, entry, memory, ..known() });
+            assert_eq!((cluster.ready, cluster.pending), (0, 0));
+            cluster.current
+        };
+        assert_eq!(of(Some(5), false, Some(5)), Some(5));
+        assert_eq!(of(Some(5), false, Some(12)), Some(6), "its HPA removes the others");
+        assert_eq!(of(Some(5), true, Some(5)), Some(0), "fhpa scaled it to zero");
+        assert_eq!(of(None, false, Some(5)), Some(0), "Karmada removes it");
+        assert_eq!(of(Some(5), false, Some(0)), Some(0));
+        assert_eq!(of(Some(5), false, None), Some(0));
     }
 
     #[test]

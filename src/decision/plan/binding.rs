@@ -64,7 +64,7 @@ pub(super) fn entries<'a>(
 }
 
 fn evicts(cluster: &Cluster<'_>, transition: &Transition) -> bool {
-    !cluster.evicting && if *transition == Transition::Drop { cluster.chosen } else { cluster.may_run() > 0 }
+    !cluster.evicting && if *transition == Transition::Drop { !cluster.deleted } else { cluster.may_run() > 0 }
 }
 
 /// The replicas of a cluster: its current entry, within its bounds; a new one gets its min, or 0 where it may be at

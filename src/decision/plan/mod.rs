@@ -8,6 +8,7 @@
 //! (*cannot_scale*, *priority_tiers*, *optimization*), lets other clusters run missing replicas (*assist*) and those of
 //! leaving clusters (*replacement*), and scales idle clusters to zero (*zero*).
 
+mod asking;
 mod assignee;
 mod assignment;
 mod assist;
@@ -87,7 +88,7 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     assignment::remark(request, &participants, &targets, &mut notes);
     zero::remark(request, &participants, &targets, &mut notes);
     notes.extend(replacement.note);
-    let transitions = transition::transitions(request, &clusters, &targets);
+    let transitions = transition::transitions(request, &clusters, &targets, replacement.kept);
     let mut shares = outcome::shares(&clusters, &targets, &transitions, &replacement.lost, request.now);
     let (steps, binding) = steps::steps(request, &clusters, &targets, &transitions, &replacement.verdicts, &mut notes);
     outcome::receive(&mut shares, &clusters, &steps, request.now);

@@ -113,6 +113,8 @@ pub struct Cluster<'a> {
     pub name: &'a str,
     /// Whether the rules select it, failed or not.
     pub chosen: bool,
+    /// Whether its Cluster was deleted: nothing can be evicted from it.
+    pub deleted: bool,
     /// Its state.
     pub state: ClusterState,
     /// Its weight for StaticWeighted.
@@ -195,11 +197,12 @@ impl Cluster<'_> {
     }
 
     /// As [`Self::running`]; while the replicas of a workload that the cluster has are unknown, those that its HPA last
-    /// reported, else its entry, as far as its HPA leaves them. Unknown ones are not none: a cluster that answers again
+    /// reported or asked for, else its entry, as far as its HPA leaves them. Unknown ones are not none: a cluster that answers again
     /// is not reported at once.
     #[must_use]
     pub fn may_run(&self) -> Replicas {
-        let known = if self.is_unknown() { self.last.or(self.entry) } else { None };
+        let wished = || self.last.map(|last| last.max(self.wished.unwrap_or_default()));
+        let known = if self.is_unknown() { wished().or(self.entry) } else { None };
         let left = self.hpa.filter(|hpa| hpa.written.is_some()).map_or(Replicas::MAX, |hpa| hpa.ceiling());
         self.running().max(known.unwrap_or_default().min(left))
     }

@@ -8,13 +8,12 @@
 
 use jiff::Timestamp;
 
+use super::asking::{share_out, spare, starts};
 use super::assignee::{Assignee, sum, take};
-use super::distribute::{Range, distribute};
 use super::floors::{self, Moves, serves};
 use super::owed::{covers, holds, owed, remember_others, renewal, still_runs, waits};
-use super::participant::Participant;
 use super::transition::{frozen, part};
-use super::{Assist, Cause, Cluster, ClusterState, Floor, Lost, Note, Obstacle, Policy, Request};
+use super::{Cluster, ClusterState, Floor, Lost, Note, Obstacle, Request};
 use crate::decision::split::Replicas;
 
 /// Whether a leaving cluster may be removed.
@@ -35,6 +34,8 @@ pub(super) struct Replacement {
     pub(super) lost: Vec<Option<Lost>>,
     pub(super) verdicts: Vec<Verdict>,
     pub(super) note: Option<Note>,
+    /// Replicas that leaving clusters keep, whatever others were asked for.
+    pub(super) kept: Replicas,
     /// When to plan again.
     pub(super) next: Option<Timestamp>,
 }
@@ -242,14 +243,28 @@ impl<'c, 'a> Going<'c, 'a> {
         let unready = sum(assignees.iter().map(floors::unsure_of));
         let kept = runs.min(due.saturating_add(unready));
         let beside = due.min(budget.saturating_sub(wished).saturating_sub(kept));
-        if unready > 0 || assignees.iter().any(starts) {
+        let able = || assignees.iter().any(|assignee| spare(assignee, false).is_some_and(|spare| spare > 0));
+        if unready > 0 || assignees.iter().any(starts) && !able() {
             return beside;
         }
-        // A part of each, and no more than a part of all: many clusters with one replica each must not leave together.
-        let leaving = || leaving().filter_map(|(cluster, lost)| Some((cluster, lost.as_ref()?)));
+        beside.max(due.min(self.parts()).min(budget.saturating_sub(others)))
+    }
+
+    /// What leaving clusters release at a time: a part of each, and no more than a part of all, because many clusters with
+    /// one replica each must not leave together.
+    fn parts(&self) -> Replicas {
+        let pairs = || self.clusters.iter().zip(&self.lost).filter_map(|(cluster, lost)| Some((cluster, (*lost)?)));
+        let leaving = || pairs().filter(|(cluster, _)| cluster.state != ClusterState::Away);
         let parts = sum(leaving().map(|(cluster, lost)| part(lost.ran).min(cluster.may_run())));
-        let parts = parts.min(part(sum(leaving().map(|(_, lost)| lost.ran))));
-        beside.max(due.min(parts).min(budget.saturating_sub(others)))
+        parts.min(part(sum(leaving().map(|(_, lost)| lost.ran))))
+    }
+
+    /// Replicas that leaving clusters keep, whatever others were asked for: those that are not ready elsewhere, and what
+    /// their HPAs added and nobody was asked for yet, without a part.
+    fn kept(&self, assignees: &[Assignee<'_, '_>]) -> Replicas {
+        let pairs = self.clusters.iter().zip(&self.lost).filter(|(cluster, _)| still_runs(cluster));
+        let added = sum(pairs.filter_map(|(cluster, lost)| Some(cluster.may_run().saturating_sub((*lost)?.ran))));
+        self.due().saturating_add(floors::deficit(assignees)).saturating_add(added).saturating_sub(self.parts())
     }
 
     /// Decides which clusters may be removed now, with the remaining note.
@@ -296,7 +311,7 @@ impl<'c, 'a> Going<'c, 'a> {
             let obstacle = Self::obstacle(assignees);
             if timed_out { Note::LeftUnreplaced { missing, obstacle } } else { Note::Missing { missing, obstacle } }
         });
-        Replacement { lost: self.lost, verdicts, note, next }
+        Replacement { kept: self.kept(assignees), lost: self.lost, verdicts, note, next }
     }
 
     /// Replicas that leaving clusters run beyond those owed for all of them; it does not matter which cluster runs
@@ -326,64 +341,4 @@ impl<'c, 'a> Going<'c, 'a> {
             Obstacle::Unready
         }
     }
-}
-
-/// Whether its first replica will start soon: its bounds are assigned, and it has an entry.
-fn starts(assignee: &Assignee<'_, '_>) -> bool {
-    let cluster = assignee.participant.cluster;
-    let bound = assignee.target.bounds.is_some() && cluster.entry.is_some() && assignee.answers();
-    bound && cluster.ready == 0 && cluster.pending == 0 && !assignee.target.memory.zero
-}
-
-/// Distributes `total` further replicas by policy; `all` includes clusters at zero, and those whose replicas are
-/// unknown: these may have stopped to answer. Returns how many were distributed.
-fn share_out(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], total: Replicas, all: bool) -> Replicas {
-    if total == 0 {
-        return 0;
-    }
-    let able = assignees.iter().enumerate().filter_map(|(at, assignee)| {
-        let spare = spare(assignee, all).filter(|spare| *spare > 0)?;
-        let room = assignee.participant.cluster.available.unwrap_or(spare).into();
-        let weight = if request.policy == Policy::StaticWeighted { assignee.participant.weight } else { room };
-        Some((at, Participant { weight, capacity: spare, ..*assignee.participant }, Range { low: 0, high: spare }))
-    });
-    let receivers: Vec<(usize, Participant<'_>, Range)> = able.collect();
-    let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) =
-        receivers.iter().map(|(_, participant, range)| (*participant, *range)).unzip();
-    let mut given: Replicas = 0;
-    for ((at, ..), share) in receivers.iter().zip(distribute(request.policy, total, &participants, &ranges)) {
-        let Some(assignee) = assignees.get_mut(*at).filter(|_| share > 0) else { continue };
-        let replicas = runs(assignee).saturating_add(share);
-        let memory = &mut assignee.target.memory;
-        memory.zero = false;
-        memory.floor = Some(Floor { replicas, since: request.now });
-        memory.assist = Some(Assist { replicas, since: request.now });
-        given = given.saturating_add(share);
-    }
-    given
-}
-
-/// Replicas that it runs or should run.
-fn runs(assignee: &Assignee<'_, '_>) -> Replicas {
-    let memory = &assignee.target.memory;
-    let asked = memory.assist.map_or(0, |assist| assist.replicas).max(memory.floor());
-    let cluster = assignee.participant.cluster;
-    cluster.current.unwrap_or_default().max(cluster.may_run()).max(floors::may_want(assignee)).max(asked)
-}
-
-/// Further replicas that it can run, within its max and its free capacity; `None` where it cannot be asked. While the
-/// free capacity is unknown it is asked: replicas that do not become ready replace nothing.
-fn spare(assignee: &Assignee<'_, '_>, all: bool) -> Option<Replicas> {
-    let cluster = assignee.participant.cluster;
-    let pends = cluster.pending > 0 || assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
-    // An HPA does not scale a workload at zero replicas.
-    let stopped = !cluster.reach.scale && cluster.entry.is_some() && cluster.current == Some(0);
-    let unsure = assignee.target.memory.zero || cluster.is_unknown();
-    if !assignee.answers() || pends || stopped || unsure && !all || cluster.evicting {
-        return None;
-    }
-    let runs = runs(assignee);
-    let ordered = runs.saturating_sub(cluster.current.unwrap_or_else(|| cluster.may_run()));
-    let room = cluster.available.map_or(Replicas::MAX, |room| room.saturating_sub(ordered));
-    Some(room.min(assignee.target.bounds.max.saturating_sub(runs)))
 }

@@ -35,11 +35,16 @@ pub(super) enum Transition {
 /// A max is not lowered below the running replicas, except for a threshold of the user, under Duplicated, and where the
 /// budget is below the running replicas. While a cluster keeps replicas above its target, the targets of the others are
 /// cut in proportion. A leaving cluster releases its headroom first, and replicas only where the others could not
-/// otherwise have their running or replacement replicas.
-pub(super) fn transitions(request: &Request<'_>, clusters: &[&Cluster<'_>], targets: &Targets) -> Vec<Transition> {
+/// otherwise have their running or replacement replicas; for the latter leaving clusters keep `kept` replicas.
+pub(super) fn transitions(
+    request: &Request<'_>,
+    clusters: &[&Cluster<'_>],
+    targets: &Targets,
+    kept: Replicas,
+) -> Vec<Transition> {
     let wanted: Vec<Transition> =
         clusters.iter().zip(targets).map(|(cluster, target)| wish(request, cluster, target.as_ref())).collect();
-    if request.policy.divides() { fit(request, clusters, targets, wanted) } else { wanted }
+    if request.policy.divides() { fit(request, clusters, targets, kept, wanted) } else { wanted }
 }
 
 /// Whether a cluster without bounds still has something that must be removed; `assigned`: the rules gave it nothing,
@@ -128,7 +133,9 @@ struct Line<'a> {
     gentle: Replicas,
     /// Its running or replacement replicas; 1 where there is already an entry.
     busy: Replicas,
-    /// As `busy`, without the extra pods of a rollout: no replicas of a leaving cluster are released for these.
+    /// As `busy` and as `running`, without the extra pods of a rollout: no replicas of a leaving cluster are released for
+    /// these.
+    asked: Replicas,
     stays: Replicas,
     /// Its running replicas; 1 where there is already an entry.
     running: Replicas,
@@ -146,6 +153,7 @@ fn fit(
     request: &Request<'_>,
     clusters: &[&Cluster<'_>],
     targets: &Targets,
+    kept: Replicas,
     mut transitions: Vec<Transition>,
 ) -> Vec<Transition> {
     let budget = u64::from(request.total.max);
@@ -164,27 +172,25 @@ fn fit(
                 let ready = at_least_one(cluster, ready).max(target.min).min(bounds.max);
                 let asked = whole.map_or(0, |target| target.memory.floor());
                 let busy = running.max(asked).min(bounds.max);
-                let stays = at_least_one(cluster, cluster.stays()).max(asked).min(bounds.max);
+                let stays = at_least_one(cluster, cluster.stays());
+                let (asked, stays) = (stays.max(asked).min(bounds.max), stays.min(bounds.max));
                 let (name, max) = (cluster.name, bounds.max);
-                stay.push(Line { at, name, weight, max, gentle, busy, stays, running, ready, due });
+                stay.push(Line { at, name, weight, max, gentle, busy, asked, stays, running, ready, due });
             }
             Transition::Leave(Bounds { max, .. }) => {
                 let weight = (*max).into();
                 let gentle = max.saturating_sub(part(cluster.memory.lost.map_or(*max, |lost| lost.ran)));
                 let (name, max) = (cluster.name, *max);
-                go.push(Line { at, name, weight, max, gentle, busy: 0, stays: 0, running: 0, ready: 0, due: 0 });
+                let line =
+                    Line { at, name, weight, max, gentle, busy: 0, asked: 0, stays: 0, running: 0, ready: 0, due: 0 };
+                go.push(line);
             }
             Transition::Drop | Transition::Rest => {}
         }
     }
-    let sum = |lines: &[Line<'_>]| lines.iter().map(|line| u64::from(line.max)).sum::<u64>();
-    let stays: u64 = stay.iter().map(|line| u64::from(line.stays)).sum();
-    // Each releases a part of its own first: what all may release together is more than that.
-    let floors: [fn(&Line<'_>) -> Replicas; 2] = [|line| line.gentle, |_| 0];
-    for floor in floors {
-        let over = sum(&go).saturating_sub(budget.saturating_sub(stays));
-        cut(&mut go, over, floor);
-    }
+    let needed = |need: fn(&Line<'_>) -> Replicas| stay.iter().map(|line| u64::from(need(line))).sum::<u64>();
+    release(&mut go, budget.saturating_sub(needed(|line| line.asked)).max(kept.into()));
+    release(&mut go, budget.saturating_sub(needed(|line| line.stays)));
     let room = budget.saturating_sub(sum(&go));
     let floors: [fn(&Line<'_>) -> Replicas; 5] =
         [|line| line.gentle, |line| line.busy, |line| line.running, |line| line.ready, |line| line.due];
@@ -208,6 +214,20 @@ fn fit(
         }
     }
     transitions
+}
+
+fn sum(lines: &[Line<'_>]) -> u64 {
+    lines.iter().map(|line| u64::from(line.max)).sum()
+}
+
+/// Leaves leaving clusters `most` replicas. Each releases a part of its own first: what all may release together is more
+/// than that.
+fn release(lines: &mut [Line<'_>], most: u64) {
+    let floors: [fn(&Line<'_>) -> Replicas; 2] = [|line| line.gentle, |_| 0];
+    for floor in floors {
+        let over = sum(lines).saturating_sub(most);
+        cut(lines, over, floor);
+    }
 }
 
 /// Cuts `over` from the lines, by weight, none below its `floor`.

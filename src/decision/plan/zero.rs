@@ -139,7 +139,10 @@ fn wake(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
         cluster.load.is_some_and(|load| request.is_above(load)) || counts(request, assignee) || full
     };
     // A cluster that was just scaled from zero will help soon.
-    let starts = |assignee: &Assignee<'_, '_>| assignee.participant.cluster.ready == 0 && !assignee.is_stuck();
+    let starts = |assignee: &Assignee<'_, '_>| {
+        let cluster = assignee.participant.cluster;
+        cluster.ready == 0 && !cluster.overdue && !assignee.is_stuck()
+    };
     if !request.may_scale_up() || awake().any(starts) || !awake().any(strained) {
         return false;
     }

@@ -70,6 +70,8 @@ pub struct Past {
     /// What ran beyond max when max fell, as far as it was not removed yet, and until when it may be.
     pub excess: i64,
     pub excess_until: Option<Timestamp>,
+    /// When a cluster that ran some last did not answer, and what all such clusters ran.
+    pub silent: Option<(Timestamp, i64)>,
     /// Clusters that lost pods of it until then: they may leave as well.
     pub exceeded: BTreeSet<String>,
     pub leaving: BTreeMap<String, Timestamp>,
@@ -144,9 +146,15 @@ impl Past {
     pub fn keep_excess(&mut self, world: &World) {
         let silent = self.shares.iter().filter(|(cluster, _)| !world.answers(cluster));
         let silent: i64 = silent.map(|(_, share)| share.ready).sum();
-        if self.excess > 0 && silent > 0 && self.excess_until.is_some_and(|until| world.now > until) {
+        if silent > 0 {
+            self.silent = Some((world.now, silent));
+        }
+        let silent = self.silent.filter(|(at, _)| world.now.duration_since(*at) < AFTERMATH);
+        if let Some((at, silent)) = silent
+            && self.excess_until.is_some_and(|until| world.now > until)
+        {
             self.excess = self.excess.min(silent);
-            self.excess_until = world.now.checked_add(AFTERMATH).ok();
+            self.excess_until = at.checked_add(AFTERMATH).ok();
         }
     }
 
@@ -214,6 +222,7 @@ impl Past {
         let may_go = whole && (!self.held || self.is_served(cluster, world));
         let uncovered = if may_go { 0 } else { self.cover(cluster, moved) };
         let uncovered = self.excuse(uncovered, world.now);
+        self.keep_excess(world);
         let excess = if self.excess_until.is_some_and(|until| world.now <= until) { self.excess } else { 0 };
         let beyond = uncovered.min(excess);
         self.excess -= beyond;
@@ -285,9 +294,15 @@ impl Past {
         let told = binding.told.get(cluster).copied().unwrap_or(i64::MAX);
         let others = self.others_of(cluster, court.world);
         let more = self.others_then.get(cluster).map_or(0, |then| (others - then).max(0));
+        // What it ran beyond the max that it did not learn of goes with the excess.
+        let sent = court.world.acts_on(target).and_then(|(owner, _)| court.world.sent(owner, cluster));
+        let excess = self.excess_until.filter(|until| court.world.now <= *until).map_or(0, |_| self.excess);
         let share = self.share(cluster);
-        let (moved, asked) = ((share.demand.min(share.ready).min(told) - more).max(0), share.asked);
+        let moved = (share.demand.min(share.ready).min(told) - more).max(0);
+        let beyond = sent.map_or(0, |sent| (moved - sent.bounds.max).clamp(0, excess));
+        let (moved, asked) = (moved - beyond, share.asked);
         (share.demand, share.ready, share.asked) = (0, 0, 0);
+        self.excess -= beyond;
         self.want_fewer(asked);
         let copy = self.copies.contains(cluster) && self.is_served(cluster, court.world);
         let uncovered = if copy { 0 } else { self.cover(cluster, moved) };

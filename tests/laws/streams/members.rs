@@ -395,22 +395,41 @@ fn of_a_lost_cluster_counts_what_karmada_told_and_what_the_others_did_not_add_si
 }
 
 #[test]
+fn what_a_lost_cluster_ran_beyond_a_max_that_it_did_not_learn_of_is_not_asked_for() {
+    let lost = |asked: i64| {
+        let mut stream = Stream::untold();
+        stream.put("", place("member1", "False"));
+        lower_max(&mut stream, 8);
+        stream.put("", work("member1", 1, 4));
+        stream.put("member2", written("hpa", 2, 2));
+        stream.put("", binding(&[("member2", 4)]));
+        stream.put("member2", written("fhpa", asked, asked));
+        stream.pass(61);
+        stream
+    };
+    lost(6).keeps();
+    lost(5).breaks("law 3");
+}
+
+#[test]
 fn what_a_cluster_runs_too_much_while_it_does_not_answer_goes_when_it_is_back() {
-    let back = |silent: bool| {
+    let back = |silent: bool, waits: [i64; 2]| {
         let mut stream = Stream::new();
         if silent {
             stream.put("", place("member1", "False"));
         }
         lower_max(&mut stream, 7);
         stream.put("member2", written("karmada", 4, 0));
-        stream.pass(40);
-        stream.pass(40);
+        stream.pass(waits[0]);
+        stream.pass(waits[1]);
         stream.put("", place("member1", "True"));
+        stream.pass(1);
         stream.put("member1", written("karmada", 4, 6));
         stream
     };
-    back(true).keeps();
-    back(false).breaks("law 3");
+    back(true, [40, 40]).keeps();
+    back(true, [40, 20]).keeps();
+    back(false, [40, 40]).breaks("law 3");
 }
 
 #[test]
