@@ -7,7 +7,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::ledger::{Action, Rule};
+use super::ledger::Action;
 use super::settle::{Attempt, Outcome};
 
 /// A run of another object on the same target, due or executed, or an executed one of the same object.
@@ -23,12 +23,51 @@ pub struct Later {
     pub object: String,
 }
 
-/// The values that the run of `rule`, due at `scheduled`, should still set beside `others`.
-///
-/// # Errors
-/// No value is left: returns the run that sets the last of them.
-pub fn remainder<'a>(rule: &Rule<'_>, scheduled: Timestamp, others: &'a [Later]) -> Result<Action, &'a Later> {
-    left_of(rule.action, scheduled, others)
+/// What later runs leave of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remainder {
+    /// When the run was due.
+    scheduled: Timestamp,
+    /// The values that it should still set.
+    left: Action,
+    /// The run that sets the last of its values, when none is left.
+    by: Option<Later>,
+}
+
+impl Remainder {
+    /// All of a run that was due at `scheduled`.
+    #[must_use]
+    pub const fn new(action: Action, scheduled: Timestamp) -> Self {
+        Self { scheduled, left: action, by: None }
+    }
+
+    /// Takes off what `other` sets, if that is later.
+    pub fn beside(&mut self, other: &Later) {
+        if self.by.is_some() || other.scheduled <= self.scheduled {
+            return;
+        }
+        self.left = self.left.without(other.action);
+        if self.left == Action::default() {
+            self.by = Some(other.clone());
+        }
+    }
+
+    /// Whether a run at `newest` may still take something off.
+    #[must_use]
+    pub fn is_open_to(&self, newest: Timestamp) -> bool {
+        self.by.is_none() && self.scheduled < newest
+    }
+
+    /// The values that the run should still set.
+    ///
+    /// # Errors
+    /// No value is left: returns the run that sets the last of them.
+    pub fn result(self) -> Result<Action, Later> {
+        match self.by {
+            None => Ok(self.left),
+            Some(later) => Err(later),
+        }
+    }
 }
 
 /// Tells of `attempts`, all of `object`, what stands: of a run that was executed together with later ones, the values
@@ -44,23 +83,15 @@ pub fn leave_what_stands(object: &dyn fmt::Display, attempts: &mut [Attempt]) {
     let executed: Vec<Later> = attempts.iter().filter_map(executed).collect();
     for attempt in attempts {
         let Outcome::Executed(action) = attempt.outcome else { continue };
-        attempt.outcome = match left_of(action, attempt.scheduled, &executed) {
+        let mut left = Remainder::new(action, attempt.scheduled);
+        for later in &executed {
+            left.beside(later);
+        }
+        attempt.outcome = match left.result() {
             Ok(left) => Outcome::Executed(left),
             Err(later) => Outcome::Superseded(later.message()),
         };
     }
-}
-
-/// What later runs leave of an action.
-fn left_of(action: Action, scheduled: Timestamp, others: &[Later]) -> Result<Action, &Later> {
-    let mut left = action;
-    for later in others.iter().filter(|later| later.scheduled > scheduled) {
-        left = left.without(later.action);
-        if left == Action::default() {
-            return Err(later);
-        }
-    }
-    Ok(left)
 }
 
 impl Later {
@@ -76,10 +107,7 @@ impl Later {
 
 #[cfg(test)]
 mod tests {
-    use jiff::tz::TimeZone;
-
     use super::*;
-    use crate::decision::cron::Schedule;
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
@@ -92,22 +120,17 @@ mod tests {
 
     #[test]
     fn later_runs_of_others_take_what_they_set_and_leave_the_rest() {
-        let schedule = Schedule::parse("0 8 * * *").unwrap();
-        let rule = Rule {
-            name: "a",
-            schedule: &schedule,
-            zone: &TimeZone::UTC,
-            suspended: false,
-            max_delay: None,
-            successful_limit: 3,
-            failed_limit: 3,
-            action: Action { replicas: None, min_replicas: Some(2), max_replicas: Some(10) },
+        let action = Action { replicas: None, min_replicas: Some(2), max_replicas: Some(10) };
+        let left = |others: &[Later]| {
+            let mut left = Remainder::new(action, at("2026-11-20T08:00:00Z"));
+            for other in others {
+                left.beside(other);
+            }
+            left.result().map_err(|later| later.message())
         };
-        let due = at("2026-11-20T08:00:00Z");
-        let left = |others: &[Later]| remainder(&rule, due, others).map_err(Later::message);
-        assert_eq!(left(&[later("2026-11-20T07:59:00Z", Some(1), Some(9))]), Ok(rule.action));
+        assert_eq!(left(&[later("2026-11-20T07:59:00Z", Some(1), Some(9))]), Ok(action));
         let max = later("2026-11-20T08:30:00Z", None, Some(9));
-        assert_eq!(left(std::slice::from_ref(&max)), Ok(Action { max_replicas: None, ..rule.action }));
+        assert_eq!(left(std::slice::from_ref(&max)), Ok(Action { max_replicas: None, ..action }));
         let both = left(&[max, later("2026-11-20T08:20:00Z", Some(1), None)]).unwrap_err();
         assert!(both.starts_with("superseded: rule \"b\" of CronFederatedHPA prod/other "), "{both}");
     }

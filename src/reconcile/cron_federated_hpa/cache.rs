@@ -8,10 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::entry::Entry;
+use super::entry::{Entry, TargetKey};
+use super::newest_runs::{Newest, NewestRuns};
 use super::status::unready;
 use crate::controller::key::Key;
 use crate::controller::table::{Change, Table};
@@ -35,9 +37,29 @@ struct Inner {
     rules: usize,
     /// Number of objects that are not ready, by reason. A reason stays once counted, at zero.
     unready: BTreeMap<String, usize>,
+    /// Newest runs on targets of several objects.
+    shared: BTreeMap<TargetKey, NewestRuns>,
 }
 
 impl Inner {
+    /// The newest run of a changed object is to be determined again.
+    fn follow(&mut self, change: &Change<Entry>) {
+        if self.shared.is_empty() {
+            return;
+        }
+        for entry in [&change.before, &change.after].into_iter().flatten() {
+            let subject = entry.subject();
+            let Some(runs) = self.shared.get_mut(&subject) else { continue };
+            if self.entries.keys_about(&subject).nth(1).is_none() {
+                self.shared.remove(&subject);
+            } else if self.entries.get(&change.key).is_some_and(|entry| entry.subject() == subject) {
+                runs.changed(&change.key);
+            } else {
+                runs.remove(&change.key);
+            }
+        }
+    }
+
     fn count(&mut self, change: &Change<Entry>) {
         let reason = |entry: &Option<Arc<Entry>>| entry.as_deref().and_then(unready).map(str::to_owned);
         if let Some(reason) = reason(&change.after) {
@@ -56,6 +78,7 @@ impl Inner {
 
     fn touch(&mut self, change: Change<Entry>) {
         self.count(&change);
+        self.follow(&change);
         let rules = |entry: Option<Arc<Entry>>| entry.map_or(0, |entry| entry.runnable.rules.len());
         self.rules = self.rules.saturating_add(rules(change.after)).saturating_sub(rules(change.before));
         self.changed.insert(change.key);
@@ -68,11 +91,43 @@ impl CronCache {
         self.inner.lock().entries.get(key).cloned()
     }
 
-    /// The other objects on the target of the one called `key`, except those being deleted.
-    pub fn others(&self, key: &Key, entry: &Entry) -> Vec<(Key, Arc<Entry>)> {
+    /// Whether another object that is not being deleted sets the target of `entry`.
+    pub fn is_shared(&self, entry: &Entry) -> bool {
         let inner = self.inner.lock();
-        let others = inner.entries.about(&entry.subject()).filter(|other| other.key != *key && !other.deleting);
-        others.map(|other| (other.key.clone(), Arc::clone(other))).collect()
+        inner.entries.about(&entry.subject()).any(|other| other.key != entry.key && !other.deleting)
+    }
+
+    /// The objects on a target whose newest run at `now` must be determined before [`Self::newest_below`].
+    pub fn unknown(&self, target: &TargetKey, now: Timestamp) -> Vec<Arc<Entry>> {
+        let mut inner = self.inner.lock();
+        let Inner { entries, shared, .. } = &mut *inner;
+        let runs = shared.entry(target.clone()).or_insert_with(|| {
+            let mut runs = NewestRuns::default();
+            entries.keys_about(target).for_each(|key| runs.changed(key));
+            runs
+        });
+        runs.unknown(now).filter_map(|key| entries.get(key)).cloned().collect()
+    }
+
+    /// Stores the newest run of `entry`, unless it changed meanwhile.
+    pub fn determined(&self, entry: &Arc<Entry>, newest: Newest) {
+        let mut inner = self.inner.lock();
+        let is_current = inner.entries.get(&entry.key).is_some_and(|known| Arc::ptr_eq(known, entry));
+        if is_current && let Some(runs) = inner.shared.get_mut(&entry.subject()) {
+            runs.set(&entry.key, newest);
+        }
+    }
+
+    /// The object on a target with the newest run before that of `below`, and the instant of that run; `None`: before no
+    /// other.
+    pub fn newest_below(
+        &self,
+        target: &TargetKey,
+        below: Option<&(Timestamp, Key)>,
+    ) -> Option<(Timestamp, Arc<Entry>)> {
+        let inner = self.inner.lock();
+        let (at, key) = inner.shared.get(target)?.newest_below(below)?;
+        Some((*at, Arc::clone(inner.entries.get(key)?)))
     }
 
     /// The keys of all entries; none before all are listed: an object may share its target with a later one.
@@ -139,6 +194,7 @@ impl CronCache {
             && let Some(change) = inner.entries.wrote(written)
         {
             inner.count(&change);
+            inner.follow(&change);
         }
     }
 
@@ -156,7 +212,9 @@ impl CronCache {
 
 #[cfg(test)]
 mod tests {
-    use super::CronCache;
+    use jiff::Timestamp;
+
+    use super::{CronCache, Newest};
     use crate::controller::key::Key;
     use crate::reconcile::cron_federated_hpa::entry::Entry;
 
@@ -233,5 +291,30 @@ mod tests {
         cache.changed();
         cache.put(Entry { uid: "other".into(), ..entry("a", "4") });
         assert_eq!(cache.changed().len(), 1);
+    }
+
+    #[test]
+    fn of_many_objects_on_one_target_only_those_that_changed_are_looked_at_again() {
+        let cache = listed();
+        for name in ["a", "b", "c"] {
+            cache.put(entry(name, "5"));
+        }
+        let target = entry("a", "5").subject();
+        let unknown = || {
+            let unknown = cache.unknown(&target, Timestamp::UNIX_EPOCH);
+            for entry in &unknown {
+                cache.determined(entry, Newest { run: Some(Timestamp::UNIX_EPOCH), until: None });
+            }
+            unknown.iter().map(|entry| entry.key.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!((unknown(), unknown()), (["a", "b", "c"].map(str::to_owned).into(), vec![]));
+        let base = cache.get(&key("b")).unwrap();
+        cache.recorded(&key("b"), &base, entry("b", "6"));
+        cache.take(&key("c"));
+        assert_eq!(unknown(), ["b"]);
+        let newest = cache.newest_below(&target, None).map(|(_, entry)| entry.key.clone());
+        assert_eq!(newest, Some(key("b")));
+        cache.take(&key("a"));
+        assert!(cache.inner.lock().shared.is_empty(), "one object shares with none");
     }
 }

@@ -1,13 +1,16 @@
-//! CronFederatedHPA: watch (`intake`, `cache`) -> `observe` -> `execute` -> `status`, one `reconcile` per object.
+//! CronFederatedHPA: watch (`intake`, `cache`) -> `observe` -> `sort` -> `execute` -> `status`, one `reconcile` per
+//! object.
 
 pub mod cache;
 pub mod entry;
 pub mod execute;
 pub mod intake;
 pub mod lanes;
+pub mod newest_runs;
 pub mod observe;
 pub mod reconcile;
 pub mod report;
 pub mod restore;
+pub mod sort;
 pub mod status;
 pub mod whole;

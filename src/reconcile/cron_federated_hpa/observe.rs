@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::entry::Entry;
-use crate::controller::key::Key;
+use super::newest_runs::Newest;
 use crate::decision::cron::ledger::{Agenda, Due, Execution, History, Rule};
 use crate::decision::cron::room;
 use crate::decision::cron::settle::{Attempt, Outcome, attempt, settle};
@@ -66,26 +66,39 @@ impl Observed {
     }
 }
 
-/// Runs of other objects, named by their keys, that set or will soon set the same target.
-pub fn others(now: Timestamp, others: &[(Key, Arc<Entry>)]) -> Vec<Later> {
-    let mut later = Vec::new();
-    for (key, entry) in others {
-        let observed = observe(now, entry);
-        let rules = observed.rules(entry);
-        let object = || key.to_string();
-        later.extend(observed.agenda.due.iter().filter_map(|due| run(due, &rules, object())));
-        for history in &entry.remembered.histories {
-            // Runs executed before the object was last written may have had another target.
-            let counts = |execution: &&Execution| execution.executed >= entry.written;
-            later.extend(history.executions.iter().find(counts).map(|execution| Later {
-                scheduled: execution.scheduled,
-                action: execution.applied,
-                rule: history.rule.to_string(),
-                object: object(),
-            }));
-        }
+/// Runs of the object of `entry` that are due or that it executed, for other objects on its target.
+pub fn runs(now: Timestamp, entry: &Entry) -> Vec<Later> {
+    let observed = observe(now, entry);
+    let rules = observed.rules(entry);
+    let object = || entry.key.to_string();
+    let mut runs: Vec<Later> = observed.agenda.due.iter().filter_map(|due| run(due, &rules, object())).collect();
+    runs.extend(executed(entry).map(|(rule, execution)| Later {
+        scheduled: execution.scheduled,
+        action: execution.applied,
+        rule: rule.to_owned(),
+        object: object(),
+    }));
+    runs
+}
+
+/// The newest of [`runs`].
+pub fn newest(now: Timestamp, entry: &Entry) -> Newest {
+    if entry.deleting {
+        return Newest::default();
     }
-    later
+    let agenda = observe(now, entry).agenda;
+    let executed = executed(entry).map(|(_, execution)| execution.scheduled);
+    let run = agenda.due.iter().map(|due| due.scheduled).chain(executed).max();
+    Newest { run, until: agenda.wake() }
+}
+
+/// The last execution of each rule, with its name. Runs executed before the object was last written may have had another
+/// target.
+fn executed(entry: &Entry) -> impl Iterator<Item = (&str, &Execution)> {
+    entry.remembered.histories.iter().filter_map(|history| {
+        let last = history.executions.iter().find(|execution| execution.executed >= entry.written)?;
+        Some((&*history.rule, last))
+    })
 }
 
 /// A due run of `object`.

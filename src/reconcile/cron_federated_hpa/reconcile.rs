@@ -6,28 +6,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::OwnedMutexGuard;
 use tracing::{info, warn};
 
 use super::cache::CronCache;
 use super::entry::Entry;
-use super::execute::{Executor, Run};
+use super::execute::Executor;
 use super::lanes::Lanes;
-use super::observe::{self, Observed, observe};
+use super::observe::{Observed, observe};
 use super::report::Reporter;
 use super::restore::make_whole;
+use super::sort::sort;
 use super::status::{self, Tried};
 use super::whole::Wholeness;
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
-use crate::controller::shared;
 use crate::decision::backoff::{self, ErrorClass};
-use crate::decision::cron::ledger::{Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
-use crate::decision::cron::supersede::{Later, remainder};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::ReconcileResult;
@@ -156,8 +153,7 @@ impl CronWorker {
         let observed = observe(now, &entry);
         let rules = observed.rules(&entry);
         let owed = observed.owed(&rules, &retry_state.attempts);
-        let others = if owed.is_empty() { Vec::new() } else { self.cache.others(key, &entry) };
-        let (runs, superseded) = sorted(&owed, &rules, &observe::others(now, &others), now);
+        let (runs, superseded) = sort(&self.cache, now, &entry, &owed, &rules);
         retry_state.learn(superseded);
         let executed = self.executor.execute(leader, key, &entry, &runs).await?;
         retry_state.records = executed.is_all_done();
@@ -228,7 +224,7 @@ impl CronWorker {
     async fn begin(&self, key: &Key) -> Option<(Arc<Entry>, Option<OwnedMutexGuard<()>>)> {
         let living = || self.cache.get(key).filter(|entry| !entry.deleting);
         let entry = living()?;
-        if self.cache.others(key, &entry).is_empty() {
+        if !self.cache.is_shared(&entry) {
             return Some((entry, None));
         }
         let lane = self.lanes.enter(entry.subject()).await;
@@ -283,28 +279,6 @@ impl CronWorker {
         self.reporter.retried(failure.class);
         backoff::wait(failure.class, retry_state.failures, key, failure.retry_after)
     }
-}
-
-/// Splits `owed` into runs to execute, and those superseded by later runs of `others`.
-fn sorted<'a>(
-    owed: &[&'a Due],
-    rules: &'a [Rule<'a>],
-    others: &[Later],
-    now: Timestamp,
-) -> (Vec<Run<'a>>, Vec<Attempt>) {
-    let (mut runs, mut superseded) = (Vec::new(), Vec::new());
-    for (due, rule) in owed.iter().filter_map(|due| Some((*due, rules.get(due.rule)?))) {
-        match remainder(rule, due.scheduled, others) {
-            Ok(action) => runs.push(Run { due, rule, action }),
-            Err(later) => superseded.push(Attempt {
-                rule: shared::text(rule.name),
-                scheduled: due.scheduled,
-                at: now,
-                outcome: Outcome::Superseded(later.message()),
-            }),
-        }
-    }
-    (runs, superseded)
 }
 
 /// Drops attempts of runs that are no longer owed.
