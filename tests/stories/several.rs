@@ -1,9 +1,11 @@
 //! Several CronFederatedHPAs on one target: late runs have the same final result as runs on time.
 
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::cron::rule;
+use super::cron::{rule, with};
 use super::{Stage, federated_web};
 
 fn web() -> Value {
@@ -152,5 +154,94 @@ async fn what_an_object_executed_on_another_target_supersedes_nothing() {
     stage.server.create(&deployment).await.unwrap();
     stage.until("2026-11-20T08:13:00Z").await;
     assert_eq!(stage.replicas("missing").await, 10);
+    one.stop().await;
+}
+
+/// A rule that sets a max of the FederatedHPA.
+fn max(name: &str, schedule: &str, max: i32) -> Value {
+    json!({"name": name, "schedule": schedule, "targetMaxReplicas": max})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_run_stands_where_the_later_one_of_another_object_is_refused() {
+    for (early, late) in [("a", "b"), ("b", "a")] {
+        let down = json!([max("down", "0 8 * * *", 5)]);
+        let more = json!([with(max("more", "30 8 * * *", 2), json!({"maxDelaySeconds": 1860}))]);
+        let stage = down_over(&[(early, federated_web(), down), (late, federated_web(), more)]).await;
+        let min = json!({"spec": {"minReplicas": 3}});
+        stage.hpas().patch("web", &PatchParams::default(), &Patch::Merge(&min)).await.unwrap();
+        stage.until("2026-11-20T09:00:00Z").await;
+        let mut two = stage.controller("two");
+        two.leads().await;
+        stage.until("2026-11-20T09:00:05Z").await;
+        assert_eq!(stage.hpas().get("web").await.unwrap().spec.max_replicas, 5);
+        assert_eq!(stage.history_of(early).await, ["down: next 2026-11-21T08:00:00 | 08:00:00 executed 09:00:00"]);
+        assert_eq!(stage.history_of(late).await, ["more: next 08:30:00"]);
+        stage.until("2026-11-20T09:01:05Z").await;
+        let history = stage.history_of(late).await;
+        let failed = "08:30:00 failed 09:01:00: not executed, later than maxDelaySeconds (1860); last error: \
+                      targetMaxReplicas 2 of the rule is below the present minReplicas 3";
+        assert!(history[0].contains(failed), "{history:?}");
+        two.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_the_runs_before_a_refused_one_the_newest_stands() {
+    for [first, second, third] in [["a", "b", "c"], ["b", "c", "a"], ["c", "b", "a"]] {
+        let objects = [(first, max("first", "0 8 * * *", 8)), (second, max("second", "10 8 * * *", 6))];
+        let refused = (third, max("third", "30 8 * * *", 2));
+        let objects = objects.into_iter().chain([refused]);
+        let objects: Vec<_> = objects.map(|(name, rule)| (name, federated_web(), json!([rule]))).collect();
+        let stage = down_over(&objects).await;
+        let min = json!({"spec": {"minReplicas": 3}});
+        stage.hpas().patch("web", &PatchParams::default(), &Patch::Merge(&min)).await.unwrap();
+        stage.until("2026-11-20T09:00:00Z").await;
+        let mut two = stage.controller("two");
+        two.leads().await;
+        stage.pass(5).await;
+        assert_eq!(stage.hpas().get("web").await.unwrap().spec.max_replicas, 6);
+        let history = stage.history_of(first).await;
+        assert!(history[0].contains(&superseded("second", second, "08:10:00")), "{history:?}");
+        let history = stage.history_of(second).await;
+        assert!(history[0].contains("08:10:00 executed 09:00:0"), "{history:?}");
+        two.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_run_stands_until_the_api_server_accepts_the_later_one_of_another_object() {
+    for (early, late) in [("a", "b"), ("b", "a")] {
+        let (up, down) = (json!([rule("up", "0 8 * * *", 10)]), json!([rule("down", "30 8 * * *", 5)]));
+        let stage = down_over(&[(early, web(), up), (late, web(), down)]).await;
+        stage.until("2026-11-20T09:00:00Z").await;
+        let which = Which { verb: "patch".into(), resource: "deployments/scale".into(), name: String::new() };
+        stage.server.faults().fail(which, 1, StatusError::plain(403, "Forbidden", "no change at the full hour"));
+        let mut two = stage.controller("two");
+        two.leads().await;
+        stage.until("2026-11-20T09:00:01Z").await;
+        assert_eq!(stage.replicas("web").await, 10);
+        stage.until("2026-11-20T09:00:10Z").await;
+        assert_eq!(stage.replicas("web").await, 5);
+        let history = stage.history_of(early).await;
+        assert!(history[0].contains("08:00:00 executed 09:00:00"), "{history:?}");
+        let history = stage.history_of(late).await;
+        assert!(history[0].contains("08:30:00 executed 09:00:0"), "{history:?}");
+        two.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_waits_for_none_whose_object_is_deleted() {
+    let stage = Stage::at("2026-11-20T07:59:00Z").await;
+    stage.cron_on("early", web(), json!([rule("up", "0 8 * * *", 10)])).await;
+    stage.cron_on("late", web(), json!([rule("down", "2 8 * * *", 5)])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.until("2026-11-20T08:04:00Z").await;
+    stage.crons().delete("late", &Default::default()).await.unwrap();
+    stage.deployment("web", 2).await;
+    stage.until("2026-11-20T08:05:00Z").await;
+    assert_eq!(stage.replicas("web").await, 10);
     one.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Runs on one target: which values of a late run a later run, most often of another object, has not overwritten. Pure.
 //!
 //! The result of runs on one target is that of their instants in order: a value that a later run sets is no longer set
-//! by an earlier run, regardless of how late that is.
+//! by an earlier run, regardless of how late that is. A later run that is due is tried first, as it may be refused.
 
 use std::fmt;
 
@@ -17,56 +17,65 @@ pub struct Later {
     pub scheduled: Timestamp,
     /// The values that it sets, or has set.
     pub action: Action,
+    /// Whether it was executed.
+    pub executed: bool,
     /// Name of its rule.
     pub rule: String,
     /// Name of its object.
     pub object: String,
 }
 
-/// What later runs leave of a run.
+/// A due run beside later ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remainder {
     /// When the run was due.
     scheduled: Timestamp,
-    /// The values that it should still set.
-    left: Action,
-    /// The run that sets the last of its values, when none is left.
-    by: Option<Later>,
+    /// What becomes of it.
+    standing: Standing,
+}
+
+/// What becomes of a due run beside later ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It should still set these values.
+    Sets(Action),
+    /// This run has set the last of its values.
+    Superseded(Later),
+    /// This run sets one of its values, and must be tried first.
+    Waits(Later),
 }
 
 impl Remainder {
     /// All of a run that was due at `scheduled`.
     #[must_use]
     pub const fn new(action: Action, scheduled: Timestamp) -> Self {
-        Self { scheduled, left: action, by: None }
+        Self { scheduled, standing: Standing::Sets(action) }
     }
 
     /// Takes off what `other` sets, if that is later.
     pub fn beside(&mut self, other: &Later) {
-        if self.by.is_some() || other.scheduled <= self.scheduled {
+        let Standing::Sets(action) = self.standing else { return };
+        let left = action.without(other.action);
+        if other.scheduled <= self.scheduled || left == action {
             return;
         }
-        self.left = self.left.without(other.action);
-        if self.left == Action::default() {
-            self.by = Some(other.clone());
-        }
+        self.standing = match (other.executed, left == Action::default()) {
+            (true, true) => Standing::Superseded(other.clone()),
+            (true, false) => Standing::Sets(left),
+            (false, _) => Standing::Waits(other.clone()),
+        };
     }
 
-    /// Whether a run at `newest` may still take something off.
+    /// Whether a run at `newest` may still make a difference.
     #[must_use]
     pub fn is_open_to(&self, newest: Timestamp) -> bool {
-        self.by.is_none() && self.scheduled < newest
+        matches!(self.standing, Standing::Sets(_)) && self.scheduled < newest
     }
 
-    /// The values that the run should still set.
-    ///
-    /// # Errors
-    /// No value is left: returns the run that sets the last of them.
-    pub fn result(self) -> Result<Action, Later> {
-        match self.by {
-            None => Ok(self.left),
-            Some(later) => Err(later),
-        }
+    /// What becomes of it.
+    #[must_use]
+    pub fn standing(self) -> Standing {
+        self.standing
     }
 }
 
@@ -78,7 +87,8 @@ pub fn leave_what_stands(object: &dyn fmt::Display, attempts: &mut [Attempt]) {
     }
     let executed = |attempt: &Attempt| {
         let Outcome::Executed(action) = attempt.outcome else { return None };
-        Some(Later { scheduled: attempt.scheduled, action, rule: attempt.rule.to_string(), object: object.to_string() })
+        let (scheduled, rule, object) = (attempt.scheduled, attempt.rule.to_string(), object.to_string());
+        Some(Later { scheduled, action, executed: true, rule, object })
     };
     let executed: Vec<Later> = attempts.iter().filter_map(executed).collect();
     for attempt in attempts {
@@ -87,10 +97,12 @@ pub fn leave_what_stands(object: &dyn fmt::Display, attempts: &mut [Attempt]) {
         for later in &executed {
             left.beside(later);
         }
-        attempt.outcome = match left.result() {
-            Ok(left) => Outcome::Executed(left),
-            Err(later) => Outcome::Superseded(later.message()),
-        };
+        match left.standing() {
+            Standing::Sets(left) => attempt.outcome = Outcome::Executed(left),
+            Standing::Superseded(later) | Standing::Waits(later) => {
+                attempt.outcome = Outcome::Superseded(later.message());
+            }
+        }
     }
 }
 
@@ -98,10 +110,19 @@ impl Later {
     /// One sentence for the record of the run that it supersedes.
     #[must_use]
     pub fn message(&self) -> String {
-        let Self { scheduled, action: _, rule, object } = self;
-        format!(
-            "superseded: rule {rule:?} of CronFederatedHPA {object} sets the same target, and was due later, at {scheduled}"
-        )
+        format!("superseded: {self} sets the same target, and was due later, at {}", self.scheduled)
+    }
+
+    /// One sentence for a run that waits for it.
+    #[must_use]
+    pub fn wait(&self) -> String {
+        format!("{self} sets the same target, was due later, at {}, and is tried first", self.scheduled)
+    }
+}
+
+impl fmt::Display for Later {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule {:?} of CronFederatedHPA {}", self.rule, self.object)
     }
 }
 
@@ -115,7 +136,7 @@ mod tests {
 
     fn later(scheduled: &str, min: Option<i32>, max: Option<i32>) -> Later {
         let action = Action { replicas: None, min_replicas: min, max_replicas: max };
-        Later { scheduled: at(scheduled), action, rule: "b".into(), object: "prod/other".into() }
+        Later { scheduled: at(scheduled), action, executed: true, rule: "b".into(), object: "prod/other".into() }
     }
 
     #[test]
@@ -126,12 +147,22 @@ mod tests {
             for other in others {
                 left.beside(other);
             }
-            left.result().map_err(|later| later.message())
+            left.standing()
         };
-        assert_eq!(left(&[later("2026-11-20T07:59:00Z", Some(1), Some(9))]), Ok(action));
+        let earlier = later("2026-11-20T07:59:00Z", Some(1), Some(9));
+        assert_eq!(left(&[earlier]), Standing::Sets(action));
         let max = later("2026-11-20T08:30:00Z", None, Some(9));
-        assert_eq!(left(std::slice::from_ref(&max)), Ok(Action { max_replicas: None, ..action }));
-        let both = left(&[max, later("2026-11-20T08:20:00Z", Some(1), None)]).unwrap_err();
-        assert!(both.starts_with("superseded: rule \"b\" of CronFederatedHPA prod/other "), "{both}");
+        let rest = Standing::Sets(Action { max_replicas: None, ..action });
+        assert_eq!(left(std::slice::from_ref(&max)), rest);
+        let min = later("2026-11-20T08:20:00Z", Some(1), None);
+        assert!(
+            min.message().starts_with("superseded: rule \"b\" of CronFederatedHPA prod/other "),
+            "{}",
+            min.message()
+        );
+        assert_eq!(left(&[max.clone(), min.clone()]), Standing::Superseded(min.clone()));
+        let due = Later { executed: false, ..min };
+        assert_eq!(left(&[max.clone(), due.clone()]), Standing::Waits(due.clone()));
+        assert_eq!(left(&[max, Later { action: Action::default(), ..due }]), rest, "it sets something else");
     }
 }

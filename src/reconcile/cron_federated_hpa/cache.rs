@@ -13,10 +13,12 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::entry::{Entry, TargetKey};
-use super::newest_runs::{Newest, NewestRuns};
+use super::newest_runs::Newest;
+use super::shared_target::SharedTarget;
 use super::status::unready;
 use crate::controller::key::Key;
 use crate::controller::table::{Change, Table};
+use crate::decision::cron::settle::Attempt;
 
 /// Most distinct reasons.
 const REASONS: usize = 64;
@@ -37,25 +39,26 @@ struct Inner {
     rules: usize,
     /// Number of objects that are not ready, by reason. A reason stays once counted, at zero.
     unready: BTreeMap<String, usize>,
-    /// Newest runs on targets of several objects.
-    shared: BTreeMap<TargetKey, NewestRuns>,
+    /// Targets of several objects.
+    shared: BTreeMap<TargetKey, SharedTarget>,
 }
 
 impl Inner {
-    /// The newest run of a changed object is to be determined again.
+    /// The newest run of a changed object is to be determined again, and others may wait for the change.
     fn follow(&mut self, change: &Change<Entry>) {
         if self.shared.is_empty() {
             return;
         }
         for entry in [&change.before, &change.after].into_iter().flatten() {
             let subject = entry.subject();
-            let Some(runs) = self.shared.get_mut(&subject) else { continue };
+            let Some(target) = self.shared.get_mut(&subject) else { continue };
+            self.changed.append(&mut target.wake());
             if self.entries.keys_about(&subject).nth(1).is_none() {
                 self.shared.remove(&subject);
             } else if self.entries.get(&change.key).is_some_and(|entry| entry.subject() == subject) {
-                runs.changed(&change.key);
+                target.changed(&change.key);
             } else {
-                runs.remove(&change.key);
+                target.remove(&change.key);
             }
         }
     }
@@ -101,33 +104,54 @@ impl CronCache {
     pub fn unknown(&self, target: &TargetKey, now: Timestamp) -> Vec<Arc<Entry>> {
         let mut inner = self.inner.lock();
         let Inner { entries, shared, .. } = &mut *inner;
-        let runs = shared.entry(target.clone()).or_insert_with(|| {
-            let mut runs = NewestRuns::default();
-            entries.keys_about(target).for_each(|key| runs.changed(key));
-            runs
+        let shared = shared.entry(target.clone()).or_insert_with(|| {
+            let mut shared = SharedTarget::default();
+            entries.keys_about(target).for_each(|key| shared.changed(key));
+            shared
         });
-        runs.unknown(now).filter_map(|key| entries.get(key)).cloned().collect()
+        shared.newest.unknown(now).filter_map(|key| entries.get(key)).cloned().collect()
     }
 
     /// Stores the newest run of `entry`, unless it changed meanwhile.
     pub fn determined(&self, entry: &Arc<Entry>, newest: Newest) {
         let mut inner = self.inner.lock();
         let is_current = inner.entries.get(&entry.key).is_some_and(|known| Arc::ptr_eq(known, entry));
-        if is_current && let Some(runs) = inner.shared.get_mut(&entry.subject()) {
-            runs.set(&entry.key, newest);
+        if is_current && let Some(shared) = inner.shared.get_mut(&entry.subject()) {
+            shared.newest.set(&entry.key, newest);
         }
     }
 
-    /// The object on a target with the newest run before that of `below`, and the instant of that run; `None`: before no
-    /// other.
+    /// The object on a target with the newest run before that of `below`, the instant of that run, and its attempts at
+    /// runs without a record; `None`: before no other.
     pub fn newest_below(
         &self,
         target: &TargetKey,
         below: Option<&(Timestamp, Key)>,
-    ) -> Option<(Timestamp, Arc<Entry>)> {
+    ) -> Option<(Timestamp, Arc<Entry>, Vec<Attempt>)> {
         let inner = self.inner.lock();
-        let (at, key) = inner.shared.get(target)?.newest_below(below)?;
-        Some((*at, Arc::clone(inner.entries.get(key)?)))
+        let shared = inner.shared.get(target)?;
+        let (at, key) = shared.newest.newest_below(below)?;
+        let entry = inner.entries.get(key)?;
+        Some((*at, Arc::clone(entry), shared.attempts(entry)))
+    }
+
+    /// Stores what became of due runs of `entry`, for other objects on its target, and reports those that wait for it
+    /// as changed.
+    pub fn attempted(&self, entry: &Entry, attempts: &[Attempt]) {
+        let mut inner = self.inner.lock();
+        let Inner { shared, changed, .. } = &mut *inner;
+        if let Some(shared) = shared.get_mut(&entry.subject()) {
+            shared.attempt(entry, attempts.to_vec());
+            changed.append(&mut shared.wake());
+            self.notify(&inner);
+        }
+    }
+
+    /// Sets whether `entry` is to be reported as changed when another object on its target is.
+    pub fn wait(&self, entry: &Entry, waits: bool) {
+        if let Some(shared) = self.inner.lock().shared.get_mut(&entry.subject()) {
+            shared.wait(&entry.key, waits);
+        }
     }
 
     /// The keys of all entries; none before all are listed: an object may share its target with a later one.
@@ -181,13 +205,17 @@ impl CronCache {
         for change in how(&mut inner.entries) {
             inner.touch(change);
         }
+        self.notify(&inner);
+    }
+
+    fn notify(&self, inner: &Inner) {
         if inner.entries.listed() && !inner.changed.is_empty() {
             self.change.notify_one();
         }
     }
 
     /// Stores the result of a write on top of the version `base`, unless a newer one is known. This is not reported as
-    /// a change: the rules stay the same.
+    /// a change of it: the rules stay the same.
     pub fn recorded(&self, key: &Key, base: &Entry, written: Entry) {
         let mut inner = self.inner.lock();
         if inner.entries.get(key).is_some_and(|known| known.version == base.version)
@@ -195,6 +223,7 @@ impl CronCache {
         {
             inner.count(&change);
             inner.follow(&change);
+            self.notify(&inner);
         }
     }
 
@@ -312,7 +341,7 @@ mod tests {
         cache.recorded(&key("b"), &base, entry("b", "6"));
         cache.take(&key("c"));
         assert_eq!(unknown(), ["b"]);
-        let newest = cache.newest_below(&target, None).map(|(_, entry)| entry.key.clone());
+        let newest = cache.newest_below(&target, None).map(|(_, entry, _)| entry.key.clone());
         assert_eq!(newest, Some(key("b")));
         cache.take(&key("a"));
         assert!(cache.inner.lock().shared.is_empty(), "one object shares with none");

@@ -11,6 +11,7 @@ pub mod observe;
 pub mod reconcile;
 pub mod report;
 pub mod restore;
+pub mod shared_target;
 pub mod sort;
 pub mod status;
 pub mod whole;

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::entry::Entry;
 use super::newest_runs::Newest;
+use super::whole::Wholeness;
 use crate::decision::cron::ledger::{Agenda, Due, Execution, History, Rule};
 use crate::decision::cron::room;
 use crate::decision::cron::settle::{Attempt, Outcome, attempt, settle};
@@ -53,7 +54,7 @@ impl Observed {
     pub fn owed<'a>(&'a self, rules: &[Rule<'_>], attempts: &[Attempt]) -> Vec<&'a Due> {
         let is_owed = |due: &&Due| {
             let known = rules.get(due.rule).and_then(|rule| attempt(attempts, rule.name, due.scheduled));
-            known.is_none_or(|attempt| matches!(attempt.outcome, Outcome::Postponed(_)))
+            known.is_none_or(|attempt| attempt.outcome.is_retried())
         };
         self.agenda.due.iter().filter(is_owed).collect()
     }
@@ -66,17 +67,33 @@ impl Observed {
     }
 }
 
-/// Runs of the object of `entry` that are due or that it executed, for other objects on its target.
-pub fn runs(now: Timestamp, entry: &Entry) -> Vec<Later> {
+/// Runs of the object of `entry` that are due or that it executed, for other objects on its target. `attempts` are those
+/// at its due runs. A run that was refused is left out: it sets nothing, unless a later attempt succeeds.
+pub fn runs(now: Timestamp, entry: &Entry, attempts: &[Attempt]) -> Vec<Later> {
+    let object = || entry.key.to_string();
+    let mut runs: Vec<Later> = executed(entry)
+        .map(|(rule, execution)| Later {
+            scheduled: execution.scheduled,
+            action: execution.applied,
+            executed: true,
+            rule: rule.to_owned(),
+            object: object(),
+        })
+        .collect();
+    // Nothing runs before the lost fields of an object are restored.
+    if matches!(entry.wholeness, Wholeness::Lost(_)) {
+        return runs;
+    }
     let observed = observe(now, entry);
     let rules = observed.rules(entry);
-    let object = || entry.key.to_string();
-    let mut runs: Vec<Later> = observed.agenda.due.iter().filter_map(|due| run(due, &rules, object())).collect();
-    runs.extend(executed(entry).map(|(rule, execution)| Later {
-        scheduled: execution.scheduled,
-        action: execution.applied,
-        rule: rule.to_owned(),
-        object: object(),
+    runs.extend(observed.agenda.due.iter().filter_map(|due| {
+        let rule = rules.get(due.rule)?;
+        let (action, executed) = match attempt(attempts, rule.name, due.scheduled).map(|attempt| &attempt.outcome) {
+            Some(Outcome::Executed(action)) => (*action, true),
+            Some(Outcome::Refused(_) | Outcome::GivenUp(_) | Outcome::Superseded(_)) => return None,
+            Some(Outcome::Postponed(_)) | None => (rule.action, false),
+        };
+        Some(Later { scheduled: due.scheduled, action, executed, rule: rule.name.to_owned(), object: object() })
     }));
     runs
 }
@@ -99,12 +116,6 @@ fn executed(entry: &Entry) -> impl Iterator<Item = (&str, &Execution)> {
         let last = history.executions.iter().find(|execution| execution.executed >= entry.written)?;
         Some((&*history.rule, last))
     })
-}
-
-/// A due run of `object`.
-fn run(due: &Due, rules: &[Rule<'_>], object: String) -> Option<Later> {
-    let rule = rules.get(due.rule)?;
-    Some(Later { scheduled: due.scheduled, action: rule.action, rule: rule.name.to_owned(), object })
 }
 
 /// Observes `entry` at `now`.

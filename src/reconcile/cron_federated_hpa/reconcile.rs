@@ -17,13 +17,14 @@ use super::lanes::Lanes;
 use super::observe::{Observed, observe};
 use super::report::Reporter;
 use super::restore::make_whole;
-use super::sort::sort;
+use super::sort::{Sorted, sort};
 use super::status::{self, Tried};
 use super::whole::Wholeness;
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
 use crate::decision::backoff::{self, ErrorClass};
+use crate::decision::cron::ledger::{ON_TIME, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
@@ -152,25 +153,20 @@ impl CronWorker {
         let now = (self.clock)();
         let observed = observe(now, &entry);
         let rules = observed.rules(&entry);
-        let owed = observed.owed(&rules, &retry_state.attempts);
-        let (runs, superseded) = sort(&self.cache, now, &entry, &owed, &rules);
-        retry_state.learn(superseded);
-        let executed = self.executor.execute(leader, key, &entry, &runs).await?;
-        retry_state.records = executed.is_all_done();
-        retry_state.learn(executed.attempts);
+        let (mut failure, waits) = self.carry_out(leader, &entry, &observed, &rules, &mut retry_state).await?;
         let owed = observed.owed(&rules, &retry_state.attempts);
         self.reporter.overdue(key, owed.len(), owed.iter().map(|due| due.scheduled).min());
-        let wake = observed.wake(&owed);
+        let again = now.checked_add(ON_TIME).ok().filter(|_| waits);
+        let wake = observed.wake(&owed).into_iter().chain(again).min();
         if retry_state.records {
             retry_state.recover();
             return Ok(Ended { retry_state: Some(retry_state), wake, retry: None });
         }
-        let mut failure = executed.failure;
         if let Some(failure) = &failure {
             self.postponed(leader, key, &entry, failure, &retry_state);
         }
         match self.record(leader, key, &entry, &observed, failure.as_ref(), &retry_state).await {
-            Ok(()) => retry_state.attempts.retain(|attempt| matches!(attempt.outcome, Outcome::Postponed(_))),
+            Ok(()) => retry_state.attempts.retain(|attempt| attempt.outcome.is_retried()),
             Err(WriteError::LeaseLost(lost)) => return Err(lost),
             Err(WriteError::Failed(unrecorded)) => {
                 warn!(object = %key, error = %unrecorded, "failed to write the status");
@@ -183,6 +179,28 @@ impl CronWorker {
             retry_state.recover();
         }
         Ok(Ended { retry_state: (!retry_state.is_over()).then_some(retry_state), wake, retry })
+    }
+
+    /// Executes the runs that are owed; `retry_state` learns what became of each. Returns why some were not executed, and
+    /// whether one waits for a run of another object.
+    async fn carry_out(
+        &self,
+        leader: &Leader,
+        entry: &Arc<Entry>,
+        observed: &Observed,
+        rules: &[Rule<'_>],
+        retry_state: &mut CronRetryState,
+    ) -> Result<(Option<Failure>, bool), LeaseLost> {
+        let owed = observed.owed(rules, &retry_state.attempts);
+        let Sorted { runs, attempts, waits } = sort(&self.cache, observed.now, entry, &owed, rules);
+        retry_state.learn(attempts);
+        let executed = self.executor.execute(leader, &entry.key, entry, &runs).await?;
+        retry_state.records = executed.is_all_done();
+        retry_state.learn(executed.attempts);
+        if !runs.is_empty() {
+            self.cache.attempted(entry, &retry_state.attempts);
+        }
+        Ok((executed.failure, waits))
     }
 
     /// Copies the fields of a complete object into its annotation. Returns whether it did; runs need not wait for it.
