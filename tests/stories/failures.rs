@@ -262,6 +262,47 @@ async fn a_run_that_failed_until_its_deadline_is_recorded_once_with_the_last_err
 }
 
 #[tokio::test(start_paused = true)]
+async fn missed_runs_beyond_the_history_are_told_in_one_sentence() {
+    let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
+    stage.cron(json!([with(rule("up", "*/5 * * * *", 5), json!({"failedHistoryLimit": 1}))])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(5).await;
+    one.stop().await;
+    stage.until("2026-11-20T09:11:00Z").await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    stage.pass(2).await;
+    let why = "missed, the next run was due: the controller was not running or could not reach the API server";
+    let history = "up: next 09:15:00 | 09:10:00 executed 09:11:00";
+    assert_eq!(stage.history().await, [format!("{history} | 09:05:00 failed 09:11:00: {why}")]);
+    let told = format!(
+        "Warning RuleMissed: rule \"up\": 7 runs from {DUE} to 2026-11-20T09:00:00Z: {why}; rule \"up\" of \
+         2026-11-20T09:05:00Z: {why}"
+    );
+    assert!(stage.events().await.contains(&told), "{:?}", stage.events().await);
+    assert!(two.metrics.text().contains("fhpa_cron_missed_runs_total 8"));
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_failed_is_told_where_the_history_keeps_no_failures() {
+    let stage = Stage::at("2026-11-20T08:29:00Z").await;
+    stage.cron(json!([with(rule("up", "*/5 * * * *", 5), json!({"failedHistoryLimit": 0}))])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.until("2026-11-20T08:36:00Z").await;
+    assert_eq!(stage.history().await, ["up: next 08:35:00"]);
+    let told = format!(
+        "Warning RuleFailed: rule \"up\" of {DUE}: not executed, the next run was due; last error: Deployment prod/web \
+         does not exist; create it or correct spec.scaleTargetRef"
+    );
+    assert!(stage.events().await.contains(&told), "{:?}", stage.events().await);
+    assert!(one.metrics.text().contains(r#"fhpa_cron_executions_total{result="failed"} 1"#));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_that_fails_once_is_tried_again_within_the_second() {
     let (stage, one) = minute_before().await;
     stage.until("2026-11-20T08:29:59Z").await;

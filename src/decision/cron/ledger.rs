@@ -176,6 +176,49 @@ pub enum Lateness {
     Overtaken,
 }
 
+impl Lateness {
+    /// One sentence for the record; `last_error` is the error of the last attempt, if there was one.
+    #[must_use]
+    pub fn message(self, last_error: Option<&str>) -> String {
+        let late = match self {
+            Self::BeyondMaxDelay(delay) => format!("later than maxDelaySeconds ({})", delay.as_secs()),
+            Self::Overtaken => "the next run was due".to_owned(),
+        };
+        match last_error {
+            Some(error) => format!("not executed, {late}; last error: {error}"),
+            None => format!("missed, {late}: the controller was not running or could not reach the API server"),
+        }
+    }
+}
+
+/// Missed runs of one rule that are older than those to record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Older {
+    /// Index of the rule.
+    pub rule: usize,
+    /// None of them was due before this instant.
+    pub from: Timestamp,
+    /// When the last of them was due.
+    pub last: Timestamp,
+    /// Why they were too late.
+    pub cause: Lateness,
+}
+
+impl Older {
+    /// When they were due, the last one first.
+    pub fn instants<'a>(&self, rule: &'a Rule<'_>) -> impl Iterator<Item = Timestamp> + use<'a> {
+        let from = self.from;
+        let earlier = |at: &Timestamp| rule.schedule.previous_before(rule.zone, *at);
+        std::iter::successors(Some(self.last), earlier).take_while(move |at| *at >= from)
+    }
+
+    /// Whether a run of its rule that was due at `scheduled` is one of them.
+    #[must_use]
+    pub fn holds(&self, scheduled: Timestamp) -> bool {
+        (self.from..=self.last).contains(&scheduled)
+    }
+}
+
 /// Due, missed and next runs of all rules of one object at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agenda {
@@ -183,6 +226,8 @@ pub struct Agenda {
     pub due: Vec<Due>,
     /// Runs to record as missed, oldest first. At most as many of each rule as its failure limit keeps.
     pub missed: Vec<Missed>,
+    /// Missed runs that are older than these.
+    pub older: Vec<Older>,
     /// For each rule the first run after now; absent while it is suspended.
     pub next: Vec<Option<Timestamp>>,
 }
@@ -228,7 +273,7 @@ impl Agenda {
         self.add_overtaken(index, rule, (first, last), cause, kept);
     }
 
-    /// Adds the runs from `first` until before `before`, at most the newest `limit` of them.
+    /// Adds the runs from `first` until before `before`: the newest `limit` one by one, and the others together.
     fn add_overtaken(
         &mut self,
         index: usize,
@@ -237,14 +282,14 @@ impl Agenda {
         cause: Lateness,
         limit: usize,
     ) {
-        for _ in 0..limit {
-            match rule.schedule.previous_before(rule.zone, before) {
-                Some(earlier) if earlier >= first => {
-                    self.missed.push(Missed { rule: index, scheduled: earlier, cause });
-                    before = earlier;
-                }
-                _ => return,
+        let mut left = limit;
+        while let Some(earlier) = rule.schedule.previous_before(rule.zone, before).filter(|earlier| *earlier >= first) {
+            if left == 0 {
+                self.older.push(Older { rule: index, from: first, last: earlier, cause });
+                return;
             }
+            self.missed.push(Missed { rule: index, scheduled: earlier, cause });
+            (left, before) = (left.saturating_sub(1), earlier);
         }
     }
 

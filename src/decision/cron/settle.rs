@@ -1,10 +1,11 @@
 //! The history of an object after a reconcile (docs/design.md#cron). Pure.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::ledger::{Action, Agenda, Execution, FailedRun, History, Lateness, Missed, Rule};
+use super::ledger::{Action, Agenda, Execution, FailedRun, History, Missed, Rule};
 
 /// A run that was attempted and has no record yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,7 @@ pub fn settle(
     agenda: &Agenda,
     attempts: &[Attempt],
 ) -> Vec<History> {
+    let missed = missed_runs(rules, agenda, attempts);
     let entry = |(index, rule): (usize, &Rule<'_>)| {
         let mut history = histories.iter().find(|history| *history.rule == *rule.name).cloned().unwrap_or_default();
         if *history.rule != *rule.name {
@@ -61,7 +63,7 @@ pub fn settle(
         }
         history.set_right(now);
         history.next = agenda.next.get(index).copied().flatten();
-        for missed in agenda.missed.iter().filter(|missed| missed.rule == index) {
+        for missed in missed.iter().filter(|missed| missed.rule == index) {
             match attempt(attempts, rule.name, missed.scheduled) {
                 Some(Attempt { outcome: Outcome::Executed(action), at, .. }) => {
                     history.execute(*action, missed.scheduled, *at);
@@ -73,9 +75,9 @@ pub fn settle(
                     outcome: Outcome::Postponed(error) | Outcome::Refused(error) | Outcome::GivenUp(error),
                     ..
                 }) => {
-                    history.fail(missed.scheduled, now, missed.message(Some(error)));
+                    history.fail(missed.scheduled, now, missed.cause.message(Some(error)));
                 }
-                None => history.fail(missed.scheduled, now, missed.message(None)),
+                None => history.fail(missed.scheduled, now, missed.cause.message(None)),
             }
         }
         for due in agenda.due.iter().filter(|due| due.rule == index) {
@@ -101,6 +103,25 @@ pub fn settle(
     rules.iter().enumerate().map(entry).collect()
 }
 
+/// The missed runs that are recorded or reported one by one, oldest first: those of the agenda, and before them older ones
+/// that were attempted.
+#[must_use]
+pub fn missed_runs<'a>(rules: &[Rule<'_>], agenda: &'a Agenda, attempts: &[Attempt]) -> Cow<'a, [Missed]> {
+    let attempted = agenda.older.iter().flat_map(|older| {
+        let name = rules.get(older.rule).map(|rule| rule.name);
+        let of_rule = attempts.iter().filter(move |attempt| Some(&*attempt.rule) == name);
+        let held = of_rule.filter(|attempt| older.holds(attempt.scheduled));
+        held.map(|attempt| Missed { rule: older.rule, scheduled: attempt.scheduled, cause: older.cause })
+    });
+    let mut missed: Vec<Missed> = attempted.collect();
+    if missed.is_empty() {
+        return Cow::Borrowed(&agenda.missed);
+    }
+    missed.sort_by_key(|missed| missed.scheduled);
+    missed.extend_from_slice(&agenda.missed);
+    Cow::Owned(missed)
+}
+
 /// The recorded attempt of one run.
 #[must_use]
 pub fn attempt<'a>(attempts: &'a [Attempt], rule: &str, scheduled: Timestamp) -> Option<&'a Attempt> {
@@ -114,20 +135,5 @@ impl History {
 
     fn fail(&mut self, scheduled: Timestamp, executed: Timestamp, message: String) {
         self.failures.push_front(FailedRun { scheduled, executed, message });
-    }
-}
-
-impl Missed {
-    /// One sentence for the record; `last_error` is the error of the last attempt, if there was one.
-    #[must_use]
-    pub fn message(&self, last_error: Option<&str>) -> String {
-        let late = match self.cause {
-            Lateness::BeyondMaxDelay(delay) => format!("later than maxDelaySeconds ({})", delay.as_secs()),
-            Lateness::Overtaken => "the next run was due".to_owned(),
-        };
-        match last_error {
-            Some(error) => format!("not executed, {late}; last error: {error}"),
-            None => format!("missed, {late}: the controller was not running or could not reach the API server"),
-        }
     }
 }

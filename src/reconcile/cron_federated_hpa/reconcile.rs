@@ -25,7 +25,7 @@ use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::cron::ledger::{ON_TIME, Rule};
-use crate::decision::cron::settle::{Attempt, Outcome};
+use crate::decision::cron::settle::{Attempt, Outcome, missed_runs};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::ReconcileResult;
@@ -302,8 +302,10 @@ impl CronWorker {
 /// Drops attempts of runs that are no longer owed.
 fn forget(attempts: &mut Vec<Attempt>, observed: &Observed, entry: &Entry) {
     let rules = observed.rules(entry);
-    let due = observed.agenda.due.iter().map(|due| (due.rule, due.scheduled));
-    let owed: Vec<_> = due.chain(observed.agenda.missed.iter().map(|missed| (missed.rule, missed.scheduled))).collect();
+    let agenda = &observed.agenda;
+    let due = agenda.due.iter().map(|due| (due.rule, due.scheduled));
+    let missed = missed_runs(&rules, agenda, attempts);
+    let owed: Vec<_> = due.chain(missed.iter().map(|missed| (missed.rule, missed.scheduled))).collect();
     let name = |index: usize| rules.get(index).map(|rule| rule.name);
     attempts.retain(|attempt| {
         owed.iter().any(|(rule, scheduled)| *scheduled == attempt.scheduled && name(*rule) == Some(&*attempt.rule))

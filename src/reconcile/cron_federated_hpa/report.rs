@@ -15,8 +15,8 @@ use crate::controller::events::{Events, NOTE, Record, Reference, Severity};
 use crate::controller::failure::Failure;
 use crate::controller::key::Key;
 use crate::decision::backoff::ErrorClass;
-use crate::decision::cron::ledger::{Action, Rule};
-use crate::decision::cron::settle::{Attempt, Outcome, attempt};
+use crate::decision::cron::ledger::{Action, Older, Rule};
+use crate::decision::cron::settle::{Attempt, Outcome, attempt, missed_runs};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::{ControllerMetrics, ReconcileResult};
@@ -31,6 +31,9 @@ pub const SUPERSEDED: &str = "RuleSuperseded";
 pub const MISSED: &str = "RuleMissed";
 /// Reason of the Event about rules that cannot run.
 pub const INVALID: &str = "InvalidRules";
+
+/// Most missed runs of a rule that are counted beyond its records: one of each minute may have been missed for years.
+const COUNTED: usize = 1000;
 
 /// Reports events.
 pub struct Reporter {
@@ -84,8 +87,14 @@ impl Reporter {
         let about = Regarding { leader, key, entry: before };
         let rules = observed.rules(before);
         let due = observed.agenda.due.iter().map(|due| (due.rule, due.scheduled, None));
-        let missed = observed.agenda.missed.iter().map(|missed| (missed.rule, missed.scheduled, Some(missed)));
+        let missed = missed_runs(&rules, &observed.agenda, attempts);
+        let missed = missed.iter().map(|missed| (missed.rule, missed.scheduled, Some(missed.cause)));
         let mut notes = Notes::default();
+        for older in &observed.agenda.older {
+            if let Some(note) = rules.get(older.rule).and_then(|rule| self.older(rule, older, attempts)) {
+                notes.add(Severity::Warning, MISSED, note);
+            }
+        }
         for (index, scheduled, missed) in missed.chain(due) {
             let Some(rule) = rules.get(index) else { continue };
             let known = attempt(attempts, rule.name, scheduled);
@@ -118,6 +127,23 @@ impl Reporter {
             self.record_event(about, severity, reason, note);
         }
         self.rules_refused(about, written);
+    }
+
+    /// Counts missed runs that have no record, and reports those that were never attempted in one sentence.
+    fn older(&self, rule: &Rule<'_>, older: &Older, attempts: &[Attempt]) -> Option<String> {
+        let mut instants = older.instants(rule);
+        let counted: Vec<Timestamp> = instants.by_ref().take(COUNTED).collect();
+        let all = instants.next().is_none();
+        let is_unknown = |at: &&Timestamp| attempt(attempts, rule.name, **at).is_none();
+        let missed: Vec<&Timestamp> = counted.iter().filter(is_unknown).collect();
+        let (last, first) = (missed.first()?, missed.last()?);
+        self.metrics.missed_runs.inc_by(u64::try_from(missed.len()).unwrap_or(u64::MAX));
+        let which = match (all, missed.len()) {
+            (true, 1) => run(rule.name, **last),
+            (true, count) => format!("rule {:?}: {count} runs from {first} to {last}", rule.name),
+            (false, count) => format!("rule {:?}: more than {count} runs until {last}", rule.name),
+        };
+        Some(format!("{which}: {}", older.cause.message(None)))
     }
 
     /// Counts a run and reports the values that it set.
