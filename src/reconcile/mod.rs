@@ -19,6 +19,7 @@ use crate::controller::events::{Events, Poster};
 use crate::decision::cron::zones::Zones;
 use crate::decision::validation::Settings;
 use crate::reconcile::cron_federated_hpa::cache::CronCache;
+use crate::reconcile::cron_federated_hpa::confirm::Confirmer;
 use crate::reconcile::cron_federated_hpa::execute::Executor;
 use crate::reconcile::cron_federated_hpa::intake::Reader;
 use crate::reconcile::cron_federated_hpa::lanes::Lanes;
@@ -100,6 +101,7 @@ impl Controller {
         } = options;
         let stored_mode = settings.stored_mode();
         let cron_cache = Arc::new(CronCache::default());
+        let confirmer = Confirmer::new(Reader::new(Arc::clone(&cron_cache), Arc::clone(&zones), settings.clone()));
         let reader = Reader::new(Arc::clone(&cron_cache), zones, settings);
         let (events, poster) = Events::new(client.clone(), &identity, Arc::<ControllerMetrics>::clone(&metrics));
         let targets = Arc::new(Targets::new(client.clone()));
@@ -124,7 +126,8 @@ impl Controller {
         let executor = Executor { targets, clock: Arc::clone(&clock) };
         let reporter = Reporter { events: events.clone(), metrics: Arc::clone(&metrics), clock: Arc::clone(&clock) };
         let lanes = Lanes::default();
-        let worker = CronWorker { client, cache: cron_cache, executor, lanes, clock: Arc::clone(&clock), reporter };
+        let worker =
+            CronWorker { client, cache: cron_cache, confirmer, executor, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
         Self { reader, engine, live, distributed, poster, events, metrics, freeze, clock }
     }

@@ -1,14 +1,18 @@
 //! Faults during a cron rule, and their handling: crashes, outages, clocks, targets, other writers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use embedded_apiserver::faults::{Moment, Which};
 use embedded_apiserver::status::StatusError;
+use fhpa::reconcile::federated_hpa::observe::capacity::Unknown;
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::cron::{rule, with};
 use super::{Process, Stage, at};
+use crate::histories::flaky::Way;
 
 const DUE: &str = "2026-11-20T08:30:00Z";
 
@@ -68,6 +72,38 @@ async fn a_leader_killed_after_it_recorded_is_not_repeated() {
     let stage = killed_at(which("patch", "cronfederatedhpas/status"), Moment::Answered).await;
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"]);
     assert_eq!(stage.server.faults().count("patch", "deployments/scale"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_watch_is_behind_does_not_repeat_what_its_predecessor_recorded() {
+    let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
+    stage.cron(json!([rule("up", "30 8 * * *", 5), rule("more", "40 8 * * *", 6)])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let way = Way::default();
+    let client = way.over(stage.server.client());
+    let mut two = Process::start_over(client, "two", &stage.wall, Arc::new(Unknown));
+    stage.until("2026-11-20T08:29:50Z").await;
+    way.stale(true);
+    stage.until("2026-11-20T08:30:02Z").await;
+    let recorded = ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00", "more: next 08:40:00"];
+    assert_eq!((stage.replicas("web").await, stage.history().await), (5, recorded.map(str::to_owned).into()));
+    one.kill().await;
+    let scaled = json!({"spec": {"replicas": 3}});
+    let deployments: kube::Api<Deployment> = kube::Api::namespaced(stage.server.client(), "prod");
+    deployments.patch("web", &PatchParams::default(), &Patch::Merge(&scaled)).await.unwrap();
+    two.leads().await;
+    stage.pass(30).await;
+    assert_eq!(stage.replicas("web").await, 3, "a user scaled it after the run");
+    way.stale(false);
+    stage.pass(5).await;
+    assert_eq!(stage.history().await, recorded);
+    assert_eq!(stage.server.faults().count("patch", "deployments/scale"), 1);
+    // A run of its own term costs no read of the object.
+    let read = stage.server.faults().count("list", "cronfederatedhpas");
+    stage.until("2026-11-20T08:40:02Z").await;
+    assert_eq!((stage.replicas("web").await, stage.server.faults().count("list", "cronfederatedhpas")), (6, read));
+    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 //! object.
 
 pub mod cache;
+pub mod confirm;
 pub mod entry;
 pub mod execute;
 pub mod intake;

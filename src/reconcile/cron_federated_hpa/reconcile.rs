@@ -3,6 +3,7 @@
 //! all objects are written first. Talks to the API server.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::sync::OwnedMutexGuard;
 use tracing::{info, warn};
 
 use super::cache::CronCache;
+use super::confirm::Confirmer;
 use super::entry::Entry;
 use super::execute::Executor;
 use super::lanes::Lanes;
@@ -72,6 +74,8 @@ pub struct CronWorker {
     pub client: Client,
     /// The objects.
     pub cache: Arc<CronCache>,
+    /// Reads objects before the first runs of a term.
+    pub confirmer: Confirmer,
     /// Writes to targets.
     pub executor: Executor,
     /// Serializes reconciles on one target.
@@ -153,6 +157,9 @@ impl CronWorker {
         let now = (self.clock)();
         let observed = observe(now, &entry);
         let rules = observed.rules(&entry);
+        if let Some(ended) = self.confirm(leader, &entry, &observed, &rules, &mut retry_state).await {
+            return Ok(ended);
+        }
         let (mut failure, waits) = self.carry_out(leader, &entry, &observed, &rules, &mut retry_state).await?;
         let owed = observed.owed(&rules, &retry_state.attempts);
         self.reporter.overdue(key, owed.len(), owed.iter().map(|due| due.scheduled).min());
@@ -179,6 +186,34 @@ impl CronWorker {
             retry_state.recover();
         }
         Ok(Ended { retry_state: (!retry_state.is_over()).then_some(retry_state), wake, retry })
+    }
+
+    /// Reads the object before runs that an earlier leader may have executed; returns the end of the reconcile where it
+    /// is not as it was known.
+    async fn confirm(
+        &self,
+        leader: &Leader,
+        entry: &Entry,
+        observed: &Observed,
+        rules: &[Rule<'_>],
+        retry_state: &mut CronRetryState,
+    ) -> Option<Ended<CronRetryState>> {
+        let (key, owed) = (&entry.key, observed.owed(rules, &retry_state.attempts));
+        if !self.confirmer.is_needed(leader, observed.now, rules, &owed, &retry_state.attempts) {
+            return None;
+        }
+        let retry = match self.confirmer.confirm(&self.client, &self.cache, entry).await {
+            Ok(true) => return None,
+            // The cache reports the change.
+            Ok(false) => None,
+            Err(failure) => {
+                warn!(object = %key, error = %failure, "failed to read the object before the first run of this term");
+                self.reporter.overdue(key, owed.len(), owed.iter().map(|due| due.scheduled).min());
+                Some(self.wait(key, &failure, retry_state))
+            }
+        };
+        let (retry_state, wake) = (mem::take(retry_state), observed.now.checked_add(ON_TIME).ok());
+        Some(Ended { retry_state: (!retry_state.is_over()).then_some(retry_state), wake, retry })
     }
 
     /// Executes the runs that are owed; `retry_state` learns what became of each. Returns why some were not executed, and
