@@ -5,6 +5,7 @@ mod cases;
 mod clock;
 mod days;
 mod fleet;
+mod headroom;
 mod help;
 mod laws;
 mod life;

@@ -43,6 +43,7 @@ impl Default for Load {
 pub struct Pods {
     pods: Mutex<BTreeMap<(String, String), Value>>,
     loads: Mutex<BTreeMap<String, Load>>,
+    external: Mutex<BTreeMap<String, u32>>,
     silent: AtomicBool,
 }
 
@@ -50,6 +51,16 @@ impl Pods {
     /// Changes what the pods with the label `app` do.
     pub fn load(&self, app: &str, change: impl FnOnce(&mut Load)) {
         change(self.loads.lock().unwrap().entry(app.to_owned()).or_default());
+    }
+
+    /// Sets the value of an external metric.
+    pub fn set_external(&self, metric: &str, value: u32) {
+        self.external.lock().unwrap().insert(metric.to_owned(), value);
+    }
+
+    /// The value of an external metric that was set.
+    pub fn external(&self, metric: &str) -> Option<u32> {
+        self.external.lock().unwrap().get(metric).copied()
     }
 
     /// Whether the metrics server refuses to list.

@@ -43,7 +43,10 @@ impl Member {
         let pair = plane.authority.server("metrics-server", &["localhost", "metrics-server.kube-system.svc"]);
         tokio::spawn(metrics::serve(ports.aggregated, pair, Arc::clone(&pods)));
         tokio::spawn(kubelet::run(plane.client.clone(), Arc::clone(&pods)));
-        plane.aggregate("metrics.k8s.io", "v1beta1", "kube-system", "metrics-server", ports.aggregated).await;
+        for (group, service) in [("metrics.k8s.io", "metrics-server"), ("external.metrics.k8s.io", "external-metrics")]
+        {
+            plane.aggregate(group, "v1beta1", "kube-system", service, ports.aggregated).await;
+        }
         let mut member = Self { plane, pods, programs: Vec::new(), period: "2s" };
         member.control();
         member

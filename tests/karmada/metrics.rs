@@ -1,4 +1,4 @@
-//! The API `metrics.k8s.io` of a member, from the data of its kubelets. I/O: serves on the loopback interface.
+//! The APIs `metrics.k8s.io` and `external.metrics.k8s.io` of a member, from the data of its kubelets. I/O: serves on the loopback interface.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::kubelet::Pods;
 use crate::rig::authority::Pair;
 
-const VERSION: &str = "metrics.k8s.io/v1beta1";
+const EXTERNAL: &str = "external.metrics.k8s.io";
+const VERSION: &str = "v1beta1";
 
 /// Serves until the runtime ends.
 pub async fn serve(port: u16, pair: Pair, pods: Arc<Pods>) {
@@ -53,21 +54,38 @@ fn answer(uri: &Uri, pods: &Pods) -> (u16, Value) {
     let parts: Vec<&str> = uri.path().split('/').filter(|part| !part.is_empty()).collect();
     match parts[..] {
         ["apis"] => (200, json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": []})),
-        ["apis", "metrics.k8s.io"] => {
-            let version = json!({"groupVersion": VERSION, "version": "v1beta1"});
-            let group = json!({"kind": "APIGroup", "apiVersion": "v1", "name": "metrics.k8s.io",
+        ["apis", group @ ("metrics.k8s.io" | EXTERNAL)] => {
+            let version = json!({"groupVersion": format!("{group}/{VERSION}"), "version": VERSION});
+            let group = json!({"kind": "APIGroup", "apiVersion": "v1", "name": group,
                 "versions": [version], "preferredVersion": version});
             (200, group)
         }
-        ["apis", "metrics.k8s.io", "v1beta1"] => {
-            let pods = json!({"name": "pods", "singularName": "", "namespaced": true, "kind": "PodMetrics",
-                "verbs": ["get", "list"]});
-            (200, json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": VERSION, "resources": [pods]}))
+        ["apis", group @ ("metrics.k8s.io" | EXTERNAL), VERSION] => {
+            let resources = if group == EXTERNAL {
+                json!([])
+            } else {
+                json!([{"name": "pods", "singularName": "",
+                "namespaced": true, "kind": "PodMetrics", "verbs": ["get", "list"]}])
+            };
+            let list = json!({"kind": "APIResourceList", "apiVersion": "v1",
+                "groupVersion": format!("{group}/{VERSION}"), "resources": resources});
+            (200, list)
         }
-        ["apis", "metrics.k8s.io", "v1beta1", "namespaces", namespace, "pods"] => {
+        ["apis", EXTERNAL, VERSION, "namespaces", _, metric] => {
+            let item = |value: u32| {
+                json!({"metricName": metric, "metricLabels": {}, "value": value.to_string(),
+                "timestamp": jiff::Timestamp::now().to_string()})
+            };
+            let items: Vec<Value> = pods.external(metric).map(item).into_iter().collect();
+            let list = json!({"kind": "ExternalMetricValueList", "apiVersion": format!("{EXTERNAL}/{VERSION}"),
+                "metadata": {}, "items": items});
+            (200, list)
+        }
+        ["apis", "metrics.k8s.io", VERSION, "namespaces", namespace, "pods"] => {
             match pods.metrics(namespace, app(uri).as_deref()) {
                 Some(items) => {
-                    let list = json!({"kind": "PodMetricsList", "apiVersion": VERSION, "metadata": {}, "items": items});
+                    let list = json!({"kind": "PodMetricsList", "apiVersion": format!("metrics.k8s.io/{VERSION}"),
+                        "metadata": {}, "items": items});
                     (200, list)
                 }
                 None => failure(503, "ServiceUnavailable"),

@@ -10,8 +10,8 @@ use super::participant::Participant;
 use super::{Assist, Cause, Cluster, Policy, Request};
 use crate::decision::split::Replicas;
 
-/// An assist that was not reached after this time is dropped.
-const GIVEN_UP: SignedDuration = SignedDuration::from_secs(60);
+/// An assist that is not reached is kept for at least this time.
+const LEAST_HELD: SignedDuration = SignedDuration::from_secs(60);
 
 /// Assigns assists to clusters. Replicas requested for a cluster are remembered with it, so that they are requested
 /// once.
@@ -76,8 +76,7 @@ pub(super) fn forget(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) 
             let waits = max < assist.replicas && max < assignee.target.bounds.max;
             requested = !reached || waits;
             let holds = reached && !reach.scale && load.is_none_or(|load| load.wanted(running) < assist.replicas);
-            let span = if holds { held(request) } else { GIVEN_UP };
-            request.within(Some(assist.since), span) && (requested || holds)
+            request.within(Some(assist.since), held(request)) && (requested || holds)
         });
         request.age(memory, requested && memory.assist.is_some());
         if let Some(assist) = memory.assist.as_mut().filter(|_| requested) {
@@ -92,9 +91,9 @@ pub(super) fn forget(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) 
     }
 }
 
-/// How long the min of an HPA holds replicas that it does not want by itself.
+/// How long an assist that is not reached is kept, and the min of an HPA holds replicas that it does not want by itself.
 fn held(request: &Request<'_>) -> SignedDuration {
-    request.window.max(GIVEN_UP)
+    request.window.max(LEAST_HELD)
 }
 
 /// When the next assist ends, or the policies of the user allow more of what is missing.
@@ -102,7 +101,7 @@ pub(super) fn end(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Opti
     let rules = request.scale_up.iter().filter(|_| assignees.iter().any(|one| shortfall(request, one) > 0));
     let more = rules.flat_map(|rules| assignees.iter().flat_map(|one| one.target.memory.scale_ups.ends(rules)));
     let sinces = assignees.iter().filter_map(|assignee| Some(assignee.target.memory.assist?.since));
-    let ends = sinces.flat_map(|since| [GIVEN_UP, held(request)].map(|span| since.checked_add(span).ok())).flatten();
+    let ends = sinces.filter_map(|since| since.checked_add(held(request)).ok());
     ends.chain(more).filter(|end| *end > request.now).min()
 }
 

@@ -39,12 +39,12 @@ pub(super) fn counts(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> bool
     stuck.since.checked_add(request.delay).is_ok_and(|end| end <= request.now)
 }
 
-/// Whether it cannot scale, by what is seen of it now.
-pub(super) fn is_stuck(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
-    if cluster.state != ClusterState::Serving || is_unknown(cluster, &cluster.memory) {
-        return cluster.memory.stuck.is_some();
-    }
-    cause(request, cluster).is_some()
+/// Whether it has unschedulable pods, by what is seen of it now.
+pub(super) fn pends(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
+    let seen = cluster.state == ClusterState::Serving && !is_unknown(cluster, &cluster.memory);
+    let known = || cluster.memory.stuck.map(|stuck| stuck.cause);
+    let cause = if seen { cause(request, cluster) } else { known() };
+    cause == Some(Cause::Pending)
 }
 
 /// Whether it was at its max, and its HPA has not confirmed the bounds that were written since. What it says next
@@ -69,12 +69,19 @@ pub(super) fn raise(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -
     give_up(request, assignees) | donate(request, assignees)
 }
 
-/// Clusters with unschedulable pods keep their running replicas; the rest goes to other clusters by policy.
+/// Clusters with unschedulable pods keep their running replicas; the rest, and with it their min, goes to other clusters
+/// by policy.
 fn give_up(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     let gives = |assignee: &Assignee<'_, '_>| {
         let pending = assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
         let gives = pending && counts(request, assignee) && assignee.may_give(request) && assignee.has_reacted(request);
-        if gives { assignee.target.bounds.max.saturating_sub(assignee.floor()) } else { 0 }
+        // A min that it has no room for would run nowhere. Under StaticWeighted it is the user's split.
+        let keeps = if request.policy.depends_on_capacity() {
+            assignee.asked().max(assignee.participant.cluster.limits.least).max(1)
+        } else {
+            assignee.floor()
+        };
+        if gives { assignee.target.bounds.max.saturating_sub(keeps) } else { 0 }
     };
     let spare: Vec<Replicas> = assignees.iter().map(gives).collect();
     let donors =

@@ -3,7 +3,7 @@
 
 use super::assignee::take;
 use super::assignment::{Target, Targets, assign, bounds};
-use super::cannot_scale::is_stuck;
+use super::cannot_scale::pends;
 use super::distribute;
 use super::distribute::Range;
 use super::participant::Participant;
@@ -59,13 +59,12 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participant
     )
 }
 
-/// Whether the user's split can apply again: a cluster that donated headroom is no longer stuck and has capacity or
-/// does not need any, and no headroom was moved within the window.
+/// Whether the user's split can apply again: a cluster that donated headroom has capacity or does not need any, no cluster
+/// has unschedulable pods, and no headroom was moved within the window.
 fn regains(request: &Request<'_>, participants: &[Participant<'_>]) -> bool {
     let calm = |participant: &Participant<'_>| {
         let Memory { gave, got, .. } = participant.cluster.memory;
-        !is_stuck(request, participant.cluster)
-            && ![gave, got].iter().any(|moved| request.within(*moved, request.window))
+        !pends(request, participant.cluster) && ![gave, got].iter().any(|moved| request.within(*moved, request.window))
     };
     let regains = |(participant, fair): (&Participant<'_>, Bounds)| {
         let Cluster { target, memory, available, desired, .. } = *participant.cluster;

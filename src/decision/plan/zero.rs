@@ -42,7 +42,12 @@ pub(super) fn zero(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], se
     }
     let woken = cover(request, assignees) | (settled && wake(request, assignees));
     let replaces = replaces || assignees.iter().any(|assignee| assignee.target.memory.floor.is_some());
-    let idle = if woken || !settled || replaces { Idle::default() } else { sleep(request, assignees) };
+    let idle = match settled {
+        _ if woken || replaces => Idle::default(),
+        true => sleep(request, assignees),
+        // Headroom that moved is no load: the window goes on, and nobody goes to sleep now.
+        false => Idle { since: request.idle.filter(|_| victim(request, assignees).is_some()), next: None },
+    };
     // Its HPA scales to zero by itself.
     for assignee in assignees.iter_mut().filter(|assignee| assignee.target.memory.zero) {
         if assignee.participant.cluster.reach.own_zero {

@@ -121,7 +121,7 @@ fn a_member_whose_workload_cannot_be_written_is_asked_by_the_min_of_its_hpa() {
     assert_eq!((asked(&holding, "c2"), holding.next), (6, Some(NOW + REACTION)), "headroom moved with it");
     request.now = NOW + REACTION;
     let holding = plan(&request);
-    assert_eq!((asked(&holding, "c2"), holding.next), (6, Some(NOW + MINUTE)));
+    assert_eq!((asked(&holding, "c2"), holding.next), (6, Some(NOW + WINDOW)));
     request.clusters[1].load = Some(Load { value: 95, target: 100 });
     assert_eq!(asked(&plan(&request), "c2"), 1);
     request.clusters[1].load = Some(Load { value: 40, target: 100 });

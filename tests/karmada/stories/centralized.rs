@@ -77,3 +77,33 @@ pub async fn one_computation_scales_over_all_clusters(stand: &mut Stand) {
     assert_eq!(replicas(stand).await, 6);
     stand.clear(NAME).await;
 }
+
+pub async fn a_workload_at_zero_is_woken_by_an_external_metric(stand: &mut Stand) {
+    const METRIC: &str = "jobs";
+    let waiting = |stand: &Stand, jobs: [u32; 3]| {
+        for (member, jobs) in MEMBERS.iter().zip(jobs) {
+            stand.lab.member(member).pods.set_external(METRIC, jobs);
+        }
+    };
+    stand.workload(NAME, 3, &MEMBERS).await;
+    stand.runs(NAME, &MEMBERS.map(|member| (member, 1))).await;
+    waiting(stand, [30, 0, 0]);
+    let target = json!({"type": "AverageValue", "averageValue": "10"});
+    let metric = json!({"type": "External", "external": {"metric": {"name": METRIC}, "target": target}});
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 15}});
+    let more = json!({"mode": "Centralized", "behavior": behavior, "metrics": [metric]});
+    stand.federated(NAME, 0, 12, more).await;
+    stand.soon("it is active", async |stand| says(stand, "ScalingActive").await.contains("ValidMetricFound")).await;
+    assert_eq!(replicas(stand).await, 3);
+
+    waiting(stand, [0, 0, 0]);
+    let sleeps = async |stand: &Stand| replicas(stand).await == 0;
+    stand.later(Duration::from_secs(120), "it goes to zero", sleeps).await;
+    stand.runs(NAME, &MEMBERS.map(|member| (member, 0))).await;
+
+    waiting(stand, [0, 40, 20]);
+    let wakes = async |stand: &Stand| replicas(stand).await == 6;
+    stand.later(Duration::from_secs(120), "it wakes", wakes).await;
+    stand.runs(NAME, &MEMBERS.map(|member| (member, 2))).await;
+    stand.clear(NAME).await;
+}
