@@ -27,40 +27,51 @@ pub fn metrics(specs: &[MetricSpec], namespace: &str) -> Vec<Option<(Source, Tar
 
 /// Load of the workload of an HPA, by its metrics and their reported values; `None` where these do not determine it.
 #[must_use]
-pub fn load(specs: &[MetricSpec], reported: &[MetricStatus], namespace: &str) -> Option<Load> {
-    let current: Vec<(Source, Current)> = reported.iter().filter_map(|one| current(one, namespace)).collect();
-    load::load(&metrics(specs, namespace), &current)
+pub fn load(specs: &[MetricSpec], reported: &[MetricStatus]) -> Option<Load> {
+    let of = |is_of: &dyn Fn(&MetricStatus) -> bool| -> Vec<Current> {
+        reported.iter().filter(|status| is_of(status)).filter_map(current).map(measured).collect()
+    };
+    if specs.is_empty() {
+        let is_cpu = |status: &MetricStatus| status.resource.as_ref().is_some_and(|resource| resource.name == "cpu");
+        return load::load(&[Some((Target::Utilization(DEFAULT_UTILIZATION), of(&is_cpu)))]);
+    }
+    let metrics = specs.iter().map(|spec| Some((metric(spec, "")?.1, of(&|status| is_of(status, spec)))));
+    load::load(&metrics.collect::<Vec<_>>())
 }
 
-fn current(status: &MetricStatus, namespace: &str) -> Option<(Source, Current)> {
-    let namespace = namespace.to_owned();
-    let (source, value) = match status.type_.as_str() {
-        "Resource" => {
-            let resource = status.resource.as_ref()?;
-            (Source::Resource { name: resource.name.clone() }, &resource.current)
-        }
-        "ContainerResource" => {
-            let resource = status.container_resource.as_ref()?;
-            let (name, container) = (resource.name.clone(), resource.container.clone());
-            (Source::ContainerResource { name, container }, &resource.current)
-        }
-        "Pods" => {
-            let pods = status.pods.as_ref()?;
-            (Source::Pods { metric: pods.metric.name.clone() }, &pods.current)
-        }
-        "Object" => {
-            let object = status.object.as_ref()?;
-            let (metric, about) = (object.metric.name.clone(), &object.described_object);
-            let (kind, name) = (about.kind.clone(), about.name.clone());
-            (Source::Object { metric, kind, namespace, name }, &object.current)
-        }
-        "External" => {
-            let external = status.external.as_ref()?;
-            (Source::External { metric: external.metric.name.clone(), namespace }, &external.current)
-        }
-        _ => return None,
+/// Whether a status is about the metric of `spec`. Two metrics may differ by their selectors alone.
+fn is_of(status: &MetricStatus, spec: &MetricSpec) -> bool {
+    let resource = || Some(status.resource.as_ref()?.name == spec.resource.as_ref()?.name);
+    let container = || {
+        let (of, by) = (status.container_resource.as_ref()?, spec.container_resource.as_ref()?);
+        Some((&of.name, &of.container) == (&by.name, &by.container))
     };
-    Some((source, measured(value)))
+    let pods = || Some(status.pods.as_ref()?.metric == spec.pods.as_ref()?.metric);
+    let object = || {
+        let (of, by) = (status.object.as_ref()?, spec.object.as_ref()?);
+        Some(of.described_object == by.described_object && of.metric == by.metric)
+    };
+    let external = || Some(status.external.as_ref()?.metric == spec.external.as_ref()?.metric);
+    let same = match spec.type_.as_str() {
+        "Resource" => resource(),
+        "ContainerResource" => container(),
+        "Pods" => pods(),
+        "Object" => object(),
+        "External" => external(),
+        _ => None,
+    };
+    status.type_ == spec.type_ && same.unwrap_or_default()
+}
+
+fn current(status: &MetricStatus) -> Option<&MetricValueStatus> {
+    match status.type_.as_str() {
+        "Resource" => status.resource.as_ref().map(|of| &of.current),
+        "ContainerResource" => status.container_resource.as_ref().map(|of| &of.current),
+        "Pods" => status.pods.as_ref().map(|of| &of.current),
+        "Object" => status.object.as_ref().map(|of| &of.current),
+        "External" => status.external.as_ref().map(|of| &of.current),
+        _ => None,
+    }
 }
 
 fn measured(value: &MetricValueStatus) -> Current {
@@ -204,7 +215,7 @@ fn share(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::{behavior, load, metrics};
     use crate::decision::hpa::behavior::{Rules, Select};
@@ -222,9 +233,34 @@ mod tests {
         let specs = json!([{"type": "Pods", "pods": {"metric": {"name": "qps"}, "target": {"type": "AverageValue", "averageValue": "2"}}}]);
         let reported = json!([{"type": ""}, {"type": "Pods", "pods": {"metric": {"name": "qps"}, "current": {"averageValue": "2500m"}}}]);
         let specs: Vec<_> = serde_json::from_value(specs).unwrap();
-        let found = load(&specs, &serde_json::from_value::<Vec<_>>(reported).unwrap(), "shop");
+        let found = load(&specs, &serde_json::from_value::<Vec<_>>(reported).unwrap());
         assert_eq!(found, Some(Load { value: 2_500, target: 2_000 }));
-        assert_eq!(load(&specs, &[], "shop"), None);
+        assert_eq!(load(&specs, &[]), None);
+    }
+
+    #[test]
+    fn metrics_that_differ_by_their_selectors_or_their_targets_alone_are_two() {
+        let of = |specs: Value, reported: Value| {
+            let specs: Vec<_> = serde_json::from_value(specs).unwrap();
+            load(&specs, &serde_json::from_value::<Vec<_>>(reported).unwrap())
+        };
+        let queue = |name: &str| json!({"name": "queue", "selector": {"matchLabels": {"queue": name}}});
+        let spec = |name| json!({"type": "External", "external": {"metric": queue(name), "target": {"type": "Value", "value": "100"}}});
+        let status =
+            |name, value| json!({"type": "External", "external": {"metric": queue(name), "current": {"value": value}}});
+        let found = of(json!([spec("a"), spec("b")]), json!([status("a", "10"), status("b", "300")]));
+        assert_eq!(found, Some(Load { value: 300_000, target: 100_000 }));
+        let cpu = |of: Value| json!({"type": "Resource", "resource": {"name": "cpu", "target": of}});
+        let specs = json!([
+            cpu(json!({"type": "AverageValue", "averageValue": "1"})),
+            cpu(json!({"type": "Utilization", "averageUtilization": 50}))
+        ]);
+        let cpu = |of: Value| json!({"type": "Resource", "resource": {"name": "cpu", "current": of}});
+        let reported = json!([
+            cpu(json!({"averageValue": "500m"})),
+            cpu(json!({"averageValue": "500m", "averageUtilization": 45}))
+        ]);
+        assert_eq!(of(specs, reported), Some(Load { value: 45, target: 50 }));
     }
 
     #[test]

@@ -1,17 +1,16 @@
 //! The load of a workload as its HPA reports it: the metric that asks for most replicas
 //! (docs/design.md#clusters-that-cannot-scale). Pure.
 
-use super::metric::{Current, Source, Target};
+use super::metric::{Current, Target};
 use crate::decision::load::Load;
 
-/// The greatest of `metrics` relative to its target, where `current` has a measurement. A metric without one might ask
-/// for more than the others: the result is then `None`, unless another metric is already above its target.
+/// The greatest of `metrics` relative to its target: target and measurements of each, of which the first counts that has
+/// the value of the target; a metric of an unknown kind is `None`. A metric without a measurement might ask for more than
+/// the others: the result is then `None`, unless another metric is already above its target.
 #[must_use]
-pub fn load(metrics: &[Option<(Source, Target)>], current: &[(Source, Current)]) -> Option<Load> {
-    let measured = |(source, target): &(Source, Target)| {
-        let (_, current) = current.iter().find(|(of, _)| of == source)?;
-        share(*target, *current)
-    };
+pub fn load(metrics: &[Option<(Target, Vec<Current>)>]) -> Option<Load> {
+    let measured =
+        |(target, current): &(Target, Vec<Current>)| current.iter().find_map(|current| share(*target, *current));
     let all: Vec<Option<Load>> = metrics.iter().map(|metric| metric.as_ref().and_then(measured)).collect();
     let whole = all.iter().all(Option::is_some);
     let greatest = all.into_iter().flatten().reduce(Load::max)?;
@@ -32,36 +31,40 @@ fn share(target: Target, current: Current) -> Option<Load> {
 mod tests {
     use super::*;
 
-    fn cpu() -> Source {
-        Source::Resource { name: "cpu".to_owned() }
+    const CPU: Target = Target::Utilization(50);
+    const QUEUE: Target = Target::Value(10_000);
+
+    fn percent(utilization: i32) -> Vec<Current> {
+        vec![Current { utilization: Some(utilization), ..Current::default() }]
     }
 
-    fn queue() -> Source {
-        Source::External { metric: "queue".to_owned(), namespace: "prod".to_owned() }
-    }
-
-    fn percent(utilization: i32) -> Current {
-        Current { utilization: Some(utilization), ..Current::default() }
+    fn value(value: i64) -> Vec<Current> {
+        vec![Current { value: Some(value), ..Current::default() }]
     }
 
     #[test]
     fn the_metric_that_asks_for_most_counts() {
-        let metrics = [Some((cpu(), Target::Utilization(50))), Some((queue(), Target::Value(10_000)))];
-        let long = Current { value: Some(40_000), ..Current::default() };
-        let of = |current: &[(Source, Current)]| load(&metrics, current);
-        assert_eq!(of(&[(cpu(), percent(100)), (queue(), long)]), Some(Load { value: 40_000, target: 10_000 }));
-        let average = [Some((queue(), Target::AverageValue(3_000)))];
+        let both = [Some((CPU, percent(100))), Some((QUEUE, value(40_000)))];
+        assert_eq!(load(&both), Some(Load { value: 40_000, target: 10_000 }));
         let current = Current { value: None, average_value: Some(4_500), utilization: None };
-        assert_eq!(load(&average, &[(queue(), current)]), Some(Load { value: 4_500, target: 3_000 }));
+        let average = [Some((Target::AverageValue(3_000), vec![current]))];
+        assert_eq!(load(&average), Some(Load { value: 4_500, target: 3_000 }));
+    }
+
+    #[test]
+    fn the_first_measurement_with_the_value_of_the_target_counts() {
+        let both = [value(1), percent(75)].concat();
+        assert_eq!(load(&[Some((CPU, both))]), Some(Load { value: 75, target: 50 }));
     }
 
     #[test]
     fn what_was_not_measured_may_ask_for_more() {
-        let metrics = [Some((cpu(), Target::Utilization(50))), Some((queue(), Target::Value(10_000)))];
-        assert_eq!(load(&metrics, &[(cpu(), percent(20))]), None);
-        assert_eq!(load(&metrics, &[(cpu(), percent(80))]), Some(Load { value: 80, target: 50 }));
-        assert_eq!(load(&metrics, &[]), None);
-        assert_eq!(load(&[None], &[(cpu(), percent(20))]), None);
-        assert_eq!(load(&[Some((cpu(), Target::Utilization(0)))], &[(cpu(), percent(20))]), None);
+        let none = Vec::new;
+        assert_eq!(load(&[Some((CPU, percent(20))), Some((QUEUE, none()))]), None);
+        let above = [Some((CPU, percent(80))), Some((QUEUE, none()))];
+        assert_eq!(load(&above), Some(Load { value: 80, target: 50 }));
+        assert_eq!(load(&[Some((CPU, none())), Some((QUEUE, none()))]), None);
+        assert_eq!(load(&[None]), None);
+        assert_eq!(load(&[Some((Target::Utilization(0), percent(20)))]), None);
     }
 }

@@ -166,9 +166,8 @@ fn load_of(manifest: &Value, status: &HorizontalPodAutoscalerStatus, old: bool) 
         let metrics = manifest.pointer("/spec/metrics").map(Vec::<MetricSpec>::deserialize).transpose().ok()?;
         metrics.unwrap_or_default()
     };
-    let namespace = manifest.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
     let reported = status.current_metrics.as_deref().unwrap_or_default();
-    convert::scaling::load(&metrics, reported, namespace)
+    convert::scaling::load(&metrics, reported)
 }
 
 impl MemberHpa {

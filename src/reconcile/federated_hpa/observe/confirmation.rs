@@ -33,7 +33,7 @@ pub fn store_responses(live: &LiveState, view: &View, now: Timestamp) -> bool {
             continue;
         }
         let measured = status.current_metrics.as_deref().unwrap_or_default();
-        let load = convert::scaling::load(metrics, measured, &key.namespace);
+        let load = convert::scaling::load(metrics, measured);
         let reading =
             Reading { mark: member_hpa.token.clone(), status, load, received, at: now, beside: member_hpa.reported() };
         stored |= live.cache.read_member(member_hpa, reading);
