@@ -183,10 +183,14 @@ impl<'a> Control<'a> {
         let sites = self.scenario.sites.iter().zip(&self.files);
         let held = sites.filter(|(_, file)| file.work.is_some() || file.entry.is_some());
         let held = held.map(|(site, _)| &*site.member.name).collect();
+        let dying = |file: &&File| file.entry.is_none() && file.work.is_some_and(|work| work.written.is_none());
+        let sites = self.scenario.sites.iter().zip(&self.files).filter(|(_, file)| dying(file));
+        let dying = sites.map(|(site, _)| &*site.member.name).collect();
         let known =
             || self.scenario.sites.iter().zip(&self.files).map(|(site, file)| (&*site.member.name, file.memory));
         let past = Past {
             held,
+            dying,
             known: known().filter(|(_, memory)| memory.owes()).map(|(name, _)| name).collect(),
             failed: known().filter_map(|(name, memory)| Some((name, memory.failed?))).collect(),
             ..Past::default()

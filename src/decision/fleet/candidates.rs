@@ -232,6 +232,7 @@ impl<'a> Look<'_, 'a> {
             failed: past.failed.get(name).copied(),
             resumed: past.resumed,
             waits: self.paused || past.may_fail.as_ref().is_some_and(|may| !may.contains(name)),
+            dying: past.dying.contains(name),
         }
     }
 
@@ -246,7 +247,7 @@ impl<'a> Look<'_, 'a> {
                 let facts = self.facts(&member.name, true);
                 let state = judge(member, &self.intent.placement.tolerations, self.patience, facts, self.now).state;
                 (
-                    facts.held && !self.past.dying.contains(&*member.name),
+                    facts.held && !facts.dying,
                     Candidate { member, serves: matches!(state, ClusterState::Serving | ClusterState::Silent) },
                 )
             })

@@ -18,11 +18,14 @@ pub struct Judgement {
 
 /// Facts about the cluster to judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct Facts {
     /// Whether the rules select it.
     pub chosen: bool,
     /// Whether it has an HPA or an entry in the binding.
     pub held: bool,
+    /// Whether that is nothing but an HPA which is being deleted.
+    pub dying: bool,
     /// When Karmada's own failover evicted the workload from it.
     pub evicted: Option<Timestamp>,
     /// How often it failed recently.
@@ -39,7 +42,7 @@ pub struct Facts {
 /// `unreachable`), added when the condition changed, so that one toleration bounds both. Where the placement has no
 /// toleration, `patience` applies: Karmada evicts nothing then (before 1.15 it tolerated these taints for 300 seconds),
 /// and a short outage must not cause failover either. A cluster without the condition does not answer; when it also has
-/// no HPA and no entry it is away.
+/// no HPA and no entry, or only an HPA that is being deleted, it is away.
 ///
 /// A cluster that answers but has a NoExecute taint past its toleration must leave like one that is not a candidate: it
 /// can still lower its bounds, so law 2 applies to it without an exception. The same holds for a cluster that Karmada's
@@ -52,7 +55,7 @@ pub fn judge(
     facts: Facts,
     now: Timestamp,
 ) -> Judgement {
-    let Facts { chosen, held, evicted, failed, resumed, waits } = facts;
+    let Facts { chosen, held, dying, evicted, failed, resumed, waits } = facts;
     let ends = |taint: &Taint<'_>| patience.tolerated(taint, tolerations, failed, now);
     let over = |end: Tolerated| matches!(end, Tolerated::Until(end) if end <= now);
     let later = |end: Tolerated| match end {
@@ -66,9 +69,10 @@ pub fn judge(
     let out = evicted.and_then(|evicted| evicted.checked_add(patience.not_ready).ok()).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
         let end = ends(&Taint { added: taint.added.max(resumed), ..taint.clone() });
-        // Other clusters have had its share since then: do not wait a second time.
+        // Other clusters have had its share since then: do not wait a second time. Its condition may change while it is
+        // down, so one that has nothing left but a dying HPA is not waited for either.
         let failed_over = failed.zip(taint.added).is_some_and(|(failed, since)| failed.last >= since);
-        if !held || out.is_some() || failed_over || over(end) && !waits {
+        if !held || dying || out.is_some() || failed_over || over(end) && !waits {
             return here(ClusterState::Away);
         }
         let state = if chosen { ClusterState::Silent } else { ClusterState::Leaving { evicted: false } };

@@ -1,7 +1,10 @@
 //! Which clusters a plan sees, under each placement and past.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::decision::fleet::Readiness;
+use crate::decision::plan::Failed;
 use jiff::SignedDuration;
 
 use crate::decision::fleet::placement::ReplicaScheduling;
@@ -70,6 +73,23 @@ fn a_cluster_that_is_back_with_a_dying_hpa_displaces_none_that_runs() {
     let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
     let leaving = ClusterState::Leaving { evicted: false };
     assert_eq!(states(&found), [("a", false, leaving), ("b", true, ClusterState::Serving)]);
+}
+
+#[test]
+fn a_cluster_that_failed_over_and_still_has_its_dying_hpa_is_not_waited_for_again() {
+    let placement = Placement::default();
+    let mut members = members(&[("a", true), ("b", true), ("c", true)]);
+    // Its condition changed since.
+    members[0].readiness = Readiness::Unknown(Timestamp::constant(960, 0));
+    let failed = Failed { times: 1, last: Timestamp::constant(900, 0) };
+    let past = |dying: &[&'static str]| Past {
+        held: BTreeSet::from(["a", "b", "c"]),
+        dying: dying.iter().copied().collect(),
+        failed: BTreeMap::from([("a", failed)]),
+        ..Past::default()
+    };
+    let state = |past| candidates(&intent(&placement), &members, &past, &Patience::default(), NOW).clusters[0].state;
+    assert_eq!([state(past(&["a"])), state(past(&[]))], [ClusterState::Away, ClusterState::Silent]);
 }
 
 #[test]
