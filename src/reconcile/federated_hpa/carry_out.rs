@@ -7,20 +7,32 @@ use std::collections::BTreeSet;
 use super::cache::entry::Binding;
 use super::evictions::replaces_evicted;
 use super::write::apply::{Applier, ApplyContext};
+use super::write::rewrite::rewrites;
 use super::write::writer::FOREIGN;
 use crate::controller::failure::{Failure, WriteError};
 use crate::convert::fleet::replicas;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::plan::{Action, Entry, Plan};
 
-/// Applies the due steps of a plan. Returns whether a write must be observed first.
+/// What became of all steps.
+pub(super) struct Outcome {
+    /// Whether a write must be observed first.
+    pub(super) wrote: bool,
+    /// The first failure that was about one cluster.
+    pub(super) failed: Option<Failure>,
+}
+
+/// Applies the due steps of a plan.
 ///
 /// Each step is safe when any other is lost (docs/design.md#law-2-stay-within-the-budget).
 ///
 /// # Errors
-/// When this process no longer leads, and the first failure: after all steps where it is about one cluster, else at
-/// once.
-pub(super) async fn carry_out(applier: &Applier, about: ApplyContext<'_>, plan: &Plan<'_>) -> Result<bool, WriteError> {
+/// When this process no longer leads, and the first failure that is about more than one cluster.
+pub(super) async fn carry_out(
+    applier: &Applier,
+    about: ApplyContext<'_>,
+    plan: &Plan<'_>,
+) -> Result<Outcome, WriteError> {
     let mut steps = Steps::default();
     for step in plan.now() {
         if let Some(action) = beside(&step.action, &steps.refused, about.binding) {
@@ -28,15 +40,18 @@ pub(super) async fn carry_out(applier: &Applier, about: ApplyContext<'_>, plan: 
             steps.took(&step.action, result)?;
         }
     }
-    let Steps { mut wrote, bound, entries, failed, .. } = steps;
     let suspended = about.view.federated_hpa.suspended();
     if !suspended {
-        wrote |= applier.rewrite(about, &bound).await?;
+        for action in rewrites(about.view, &steps.bound, (applier.clock)()) {
+            let result = applier.apply(about, &action).await;
+            steps.took(&action, result)?;
+        }
     }
+    let Steps { mut wrote, entries, failed, .. } = steps;
     if !entries && !replaces_evicted(about.binding, plan, suspended) {
         wrote |= applier.follow(about).await?;
     }
-    failed.map_or(Ok(wrote), |failure| Err(failure.into()))
+    Ok(Outcome { wrote, failed })
 }
 
 /// What became of the steps.

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::cache::View;
 use super::cache::entry::Binding;
+use crate::controller::failure::Failure;
 
 /// An existing FederatedHPA reaches the cache within this time.
 pub(super) const UNSEEN: Duration = Duration::from_secs(5);
@@ -18,6 +19,8 @@ pub(crate) enum Progress {
     Wrote,
     /// Nothing is left to do now; reconcile again at this time, if no event happens.
     Settled(Option<Timestamp>),
+    /// All is done but what failed; as [`Progress::Settled`], or when the failure is retried.
+    Failed(Failure, Option<Timestamp>),
 }
 
 /// What became of a status.

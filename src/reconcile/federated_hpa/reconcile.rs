@@ -7,7 +7,7 @@ use tracing::warn;
 
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
-use super::carry_out::carry_out;
+use super::carry_out::{Outcome, carry_out};
 use super::evictions::evicts_unreplaced;
 use super::observe::confirmation;
 use super::observe::foreign_hpas;
@@ -73,6 +73,10 @@ impl FederatedHpaWorker {
                 Ok(Progress::Wrote) => {}
                 Ok(Progress::Settled(_)) if retry_state.failure.take().is_some() => retry_state.failures = 0,
                 Ok(Progress::Settled(wake)) => return Ok(Ended { retry_state: None, wake, retry: None }),
+                Ok(Progress::Failed(failure, wake)) => {
+                    let ended = self.failed(leader, key, failure, retry_state).await?;
+                    return Ok(Ended { wake, ..ended });
+                }
                 Err(WriteError::LeaseLost(lost)) => return Err(lost),
                 Err(WriteError::Failed(failure)) => return self.failed(leader, key, failure, retry_state).await,
             }
@@ -128,13 +132,15 @@ impl FederatedHpaWorker {
         retry_state: &FederatedHpaRetryState,
     ) -> Result<Progress, WriteError> {
         let swept = match self.sweep(leader, key, view).await? {
-            Progress::Wrote => return Ok(Progress::Wrote),
             Progress::Settled(wake) => wake,
+            unsettled => return Ok(unsettled),
         };
         let Some(view) = view else { return Ok(Progress::Settled(swept)) };
+        let with = |wake: Option<Timestamp>| [swept, wake].into_iter().flatten().min();
         Ok(match self.pass(leader, view, retry_state).await? {
-            Progress::Settled(wake) => Progress::Settled([swept, wake].into_iter().flatten().min()),
-            wrote @ Progress::Wrote => wrote,
+            Progress::Settled(wake) => Progress::Settled(with(wake)),
+            Progress::Failed(failure, wake) => Progress::Failed(failure, with(wake)),
+            Progress::Wrote => Progress::Wrote,
         })
     }
 
@@ -266,17 +272,16 @@ impl FederatedHpaWorker {
         let quiet = conditions::upstream_until(view, now);
         let evicts = evicts_unreplaced(binding, &plan);
         let about = ApplyContext { leader, view, binding, group: observed.group, evicts };
-        let wrote = carry_out(&self.applier, about, &plan).await?;
-        if let Some(failure) = unadopted {
-            return Err(failure.into());
-        }
-        if wrote {
+        let Outcome { wrote, failed } = carry_out(&self.applier, about, &plan).await?;
+        let failed = failed.or(unadopted);
+        if wrote && failed.is_none() {
             return Ok(Progress::Wrote);
         }
+        // What one cluster refuses keeps no other one from being asked.
         let asked = self.ask(view, binding, observed, now);
         let turn = turn.and_then(|wait| now.checked_add(wait).ok());
         let next = [observed.next, plan.next, asked, later, quiet, turn].into_iter().flatten().min();
-        Ok(Progress::Settled(next))
+        Ok(failed.map_or(Progress::Settled(next), |failure| Progress::Failed(failure, next)))
     }
 
     /// Writes the status and reports it. Returns when to write it, where that can wait: with many objects at once, bounds

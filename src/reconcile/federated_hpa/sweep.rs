@@ -43,8 +43,8 @@ impl FederatedHpaWorker {
         let mut wake = None;
         for binding in &stray {
             match self.give_back(leader, key, binding).await? {
-                Progress::Wrote => return Ok(Progress::Wrote),
                 Progress::Settled(next) => wake = [wake, next].into_iter().flatten().min(),
+                unsettled => return Ok(unsettled),
             }
         }
         if stray.is_empty() {

@@ -1,10 +1,15 @@
 //! Conditions and behavior of a FederatedHPA with a problem.
 
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
+use fhpa::playground::fleet::Plan;
 use fhpa::playground::objects::Objects;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::{Stage, deployment, kind, policy, weights};
+use super::capacity::node;
+use super::help::{leads, work};
+use super::{Stage, deployment, kind, plan, policy, weights};
 use crate::stories::Process;
 
 async fn begun(clusters: u32) -> (Stage, Process) {
@@ -93,6 +98,57 @@ async fn a_cluster_that_refuses_its_first_hpa_holds_no_other_one_back() {
     stage.control.delete(&kind("Work"), &work).await.unwrap();
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..10 1..10 1..10", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_refuses_its_hpa_keeps_no_other_one_from_being_asked_and_helped() {
+    let stage = Stage::with(Plan { nodes: 0, ..plan(3) }).await;
+    for (cluster, fits) in [("member1", 2), ("member2", 40), ("member3", 40)] {
+        node(&stage, cluster, fits).await;
+    }
+    let one = leads(&stage, "one").await;
+    let mut placement = weights(&[1, 1, 1]);
+    placement["clusterAffinity"] = json!({"clusterNames": ["member1", "member2"]});
+    stage.web(2, placement).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(20).await;
+    is_in_the_way(&stage, "member3").await;
+    let all = json!({"clusterNames": ["member1", "member2", "member3"]});
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"clusterAffinity": all}}})).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 30}})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..10 1..10 -", "{:?}", stage.messages().await);
+    let asked = stage.fleet.control().faults().count("get", "clusters/proxy");
+    work(&stage, 12);
+    stage.pass(180).await;
+    assert!(stage.fleet.control().faults().count("get", "clusters/proxy") > asked, "pending pods are counted");
+    assert_eq!(stage.bounds().await, "1..2 1..14 -", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await[1], "Ready=False ForeignHPA", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_refuses_an_edit_of_the_behavior_holds_it_back_from_no_other_one() {
+    let (stage, one) = begun(3).await;
+    stage.web(3, weights(&[1, 1, 1])).await;
+    stage.hpa(3, 12, json!({})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4 1..4", "{:?}", stage.messages().await);
+    let works = Which { verb: "patch".into(), resource: "works".into(), ..Which::default() };
+    stage.fleet.control().faults().fail(works, 1, StatusError::plain(403, "Forbidden", "not this one"));
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 77}});
+    stage.patch("FederatedHPA", "web", json!({"spec": {"behavior": behavior}})).await;
+    // Less than the time until the first retry.
+    stage.pass(1).await;
+    for cluster in ["member2", "member3"] {
+        let hpa = stage.autoscaler(cluster).await.unwrap();
+        assert_eq!(hpa["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"], 77, "{cluster}");
+    }
+    stage.pass(60).await;
+    let hpa = stage.autoscaler("member1").await.unwrap();
+    assert_eq!(hpa["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"], 77);
+    assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady", "{:?}", stage.messages().await);
     one.stop().await;
 }
 

@@ -1,12 +1,10 @@
-//! Writes HPAs again with the bounds that they have: those that differ from the spec, and those that a cluster missed
-//! while it did not answer, also where it missed a deletion (docs/design.md#on-the-wire).
+//! HPAs to write again with the bounds that they have: those that differ from the spec, and those that a cluster missed
+//! while it did not answer, also where it missed a deletion (docs/design.md#on-the-wire). No I/O.
 
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::apply::{Applier, ApplyContext};
-use crate::controller::failure::WriteError;
 use crate::decision::fleet::Member;
 use crate::decision::plan::{Action, Bounds, HpaVersion};
 use crate::reconcile::federated_hpa::cache::View;
@@ -20,36 +18,27 @@ const LAST: SignedDuration = SignedDuration::from_mins(10);
 /// The time of a condition is in whole seconds.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-impl Applier {
-    /// Writes the HPAs whose content differs from the spec or that were missed, except in the clusters `written`.
-    /// Returns whether it wrote any.
-    ///
-    /// # Errors
-    /// As [`Self::apply`].
-    pub async fn rewrite(&self, about: ApplyContext<'_>, written: &BTreeSet<&str>) -> Result<bool, WriteError> {
-        let (view, now) = (about.view, (self.clock)());
-        let contents =
-            [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.federated_hpa.object, version));
-        let [older, newer] = &contents;
-        let mut wrote = false;
-        for member_hpa in view.member_hpas.iter().filter(|member_hpa| !written.contains(member_hpa.cluster())) {
-            let outstanding = member_hpa.hpa.ceiling();
-            let version = member_hpa.hpa.version;
-            let content = if version == HpaVersion::V1 { older } else { newer };
-            let missed = missed(view, member_hpa).is_some_and(|due| due <= now);
-            let bounds = match member_hpa.hpa.written {
-                Some(bounds) if missed || *member_hpa.content != **content => bounds,
-                // Karmada deletes the HPA of a Work that is being deleted, whatever is in it: no bound is raised.
-                None if missed => Bounds { min: outstanding.min(1), max: outstanding.min(1) },
-                _ => continue,
-            };
-            let held = member_hpa.hpa.held;
-            let action = Action::ApplyHpa { cluster: member_hpa.cluster(), bounds, version, outstanding, held };
-            self.apply(about, &action).await?;
-            wrote = true;
-        }
-        Ok(wrote)
-    }
+/// The HPAs to write again at `now`: those whose content differs from the spec or that were missed, except in the
+/// clusters `written`.
+#[must_use]
+pub fn rewrites<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) -> Vec<Action<'a>> {
+    let [older, newer] =
+        [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.federated_hpa.object, version));
+    let again = |member_hpa: &'a MemberHpa| {
+        let (cluster, version, held) = (member_hpa.cluster(), member_hpa.hpa.version, member_hpa.hpa.held);
+        let outstanding = member_hpa.hpa.ceiling();
+        let content = if version == HpaVersion::V1 { &older } else { &newer };
+        let missed = missed(view, member_hpa).is_some_and(|due| due <= now);
+        let bounds = match member_hpa.hpa.written {
+            Some(bounds) if missed || *member_hpa.content != **content => bounds,
+            // Karmada deletes the HPA of a Work that is being deleted, whatever is in it: no bound is raised.
+            None if missed => Bounds { min: outstanding.min(1), max: outstanding.min(1) },
+            _ => return None,
+        };
+        Some(Action::ApplyHpa { cluster, bounds, version, outstanding, held })
+    };
+    let others = view.member_hpas.iter().filter(|member_hpa| !written.contains(member_hpa.cluster()));
+    others.filter_map(|member_hpa| again(member_hpa)).collect()
 }
 
 /// When to write the next HPA again that a cluster missed.
