@@ -259,6 +259,7 @@ impl<'a> Control<'a> {
             share: site.usage,
             entry: file.entry,
             evicting: file.evicting.is_some_and(|end| end > now),
+            eviction_ends: file.evicting.map(instant),
             target: file.target,
             memory: file.memory,
         })

@@ -152,6 +152,7 @@ pub fn any_request() -> impl Strategy<Value = Request<'static>> {
             cluster.chosen = matches!(state, ClusterState::Serving | ClusterState::Silent) || chosen;
             (cluster.state, cluster.hpa, cluster.target) = (state, hpa, target);
             (cluster.evicting, cluster.overdue) = (evicting, overdue && !evicting);
+            cluster.eviction_ends = evicting.then_some(NOW + SignedDuration::from_secs(60));
         }
         if known {
             request.basis = Some(fhpa::decision::plan::plan(&request.clone()).basis);

@@ -76,9 +76,10 @@ fn what_replaces_a_cluster_is_held_as_long_as_karmada_evicts_it() {
     let held = |world: &World| world.members["b"].hpa.unwrap().min + world.members["c"].hpa.unwrap().min;
     // Its pods run on while another cluster is not healthy, and nothing of fhpa is there any more.
     world.request.clusters[0].state = ClusterState::Away;
+    let ends = Some(world.request.now + SignedDuration::from_secs(601));
     for _ in 0..10 {
         let member = world.members.get_mut("a").unwrap();
-        (member.evicting, member.replicas) = (true, Some(10));
+        (member.evicting, member.eviction_ends, member.replicas) = (true, ends, Some(10));
         world.pass(60);
         round(&mut world);
     }
@@ -88,6 +89,30 @@ fn what_replaces_a_cluster_is_held_as_long_as_karmada_evicts_it() {
     world.pass(301);
     round(&mut world);
     assert!(held(&world) < 15, "{}", held(&world));
+}
+
+#[test]
+fn an_eviction_that_waits_for_a_user_or_is_over_its_time_limit_holds_no_replacement() {
+    let held = |world: &World| world.members["b"].hpa.unwrap().min + world.members["c"].hpa.unwrap().min;
+    for limit in [None, Some(600)] {
+        let mut world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
+        leave(&mut world, "a");
+        assert_eq!(least_ready(&mut world, &mut Random(7), 400), 15);
+        // It is a candidate again, and takes no part as long as its pods are evicted.
+        (world.request.clusters[0].chosen, world.request.clusters[0].state) = (true, ClusterState::Serving);
+        let ends = limit.map(|seconds| world.request.now + SignedDuration::from_secs(seconds));
+        let mut minutes = 0;
+        while held(&world) == 15 && minutes < 60 {
+            minutes += 1;
+            let member = world.members.get_mut("a").unwrap();
+            (member.evicting, member.eviction_ends, member.replicas) = (true, ends, Some(10));
+            world.pass(60);
+            round(&mut world);
+        }
+        // For the window since it was last held.
+        let expected = if limit.is_none() { 4..=6 } else { 14..=16 };
+        assert!(expected.contains(&minutes), "{limit:?}: {minutes} minutes");
+    }
 }
 
 #[test]

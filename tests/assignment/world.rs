@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
-    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Request, plan,
+    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Request, UNREADY, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -35,6 +35,8 @@ pub struct Member {
     pub replicas: Option<u32>,
     pub entry: Option<u32>,
     pub evicting: bool,
+    /// When Karmada ends that at the latest; nothing: it waits for a user.
+    pub eviction_ends: Option<Timestamp>,
     target: Option<Bounds>,
     pub memory: Memory,
     /// Whether its HPA may not scale down.
@@ -121,6 +123,7 @@ impl World {
                 cluster.desired = cluster.wished.filter(|_| cluster.hpa.is_some_and(|hpa| hpa.confirmed));
             }
             (cluster.entry, cluster.evicting, cluster.target) = (member.entry, member.evicting, member.target);
+            cluster.eviction_ends = member.eviction_ends.filter(|_| member.evicting);
         }
         request
     }
@@ -173,8 +176,8 @@ impl World {
                     member.entry = entries.iter().find(|entry| entry.cluster == *name).map(|entry| entry.replicas);
                     if let Some(replicas) = member.entry {
                         member.replicas.get_or_insert(replicas);
-                    } else {
-                        member.evicting |= evictions.iter().any(|eviction| eviction.cluster == *name);
+                    } else if evictions.iter().any(|eviction| eviction.cluster == *name) {
+                        (member.evicting, member.eviction_ends) = (true, Some(self.request.now + UNREADY));
                     }
                 }
             }

@@ -89,6 +89,8 @@ pub struct Observation {
     pub evicting: bool,
     /// The target of the previous plan.
     pub target: Option<Bounds>,
+    /// When Karmada ends the eviction at the latest; `None` where it has no task, or one that waits for a user.
+    pub eviction_ends: Option<Timestamp>,
     /// State kept by the previous plan.
     pub memory: Memory,
 }
@@ -135,6 +137,7 @@ impl Observation {
             target: self.target,
             memory: self.memory,
         };
+            eviction_ends: self.eviction_ends,
         (cluster, due)
     }
 

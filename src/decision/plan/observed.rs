@@ -153,6 +153,8 @@ pub struct Cluster<'a> {
     pub entry: Option<Replicas>,
     /// Whether the binding has an eviction task for it.
     pub evicting: bool,
+    /// When Karmada ends the eviction at the latest; `None` where it has no task, or one that waits for a user.
+    pub eviction_ends: Option<Timestamp>,
     /// Whether its last write has been unconfirmed for longer than the others should wait.
     pub overdue: bool,
     /// The target of the previous plan; `None` when it had none.

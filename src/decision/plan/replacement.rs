@@ -55,7 +55,8 @@ pub(super) fn replace(
         // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
         // Those of a cluster that a taint excludes, too: only what does not answer is not known to serve.
         let serve = |cluster: &Cluster<'_>| cluster.state != ClusterState::Away || cluster.ready > 0;
-        let evicting = clusters.iter().any(|cluster| cluster.evicting && serve(cluster));
+        let ends = |cluster: &Cluster<'_>| cluster.eviction_ends.is_some_and(|end| end > request.now);
+        let evicting = clusters.iter().any(|cluster| ends(cluster) && serve(cluster));
         let moves = Moves { replacing: going.any(), replaced: going.has_replaced(), evicting };
         let cut = floors::keep(request, assignees, moves);
         going.ask_again(&cut);

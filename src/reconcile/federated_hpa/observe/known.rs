@@ -1,6 +1,6 @@
 //! What is known of each cluster: binding, reports, eviction tasks, memory. No I/O.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 
@@ -14,13 +14,14 @@ use crate::decision::plan::{Bounds, Memory};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
-use crate::reconcile::federated_hpa::evictions::{begun, is_foreign, text_of};
+use crate::reconcile::federated_hpa::evictions::{begun, end, is_foreign, text_of};
 
 /// Known state of each cluster, by name.
 pub(super) struct KnownClusters<'a> {
     pub(super) entries: HashMap<&'a str, Replicas>,
     pub(super) reported: HashMap<&'a str, WorkloadStatus>,
-    pub(super) leaving: HashSet<&'a str>,
+    /// Clusters with an eviction task, and when Karmada ends it at the latest.
+    pub(super) leaving: HashMap<&'a str, Option<Timestamp>>,
     /// When Karmada began to evict its replicas.
     pub(super) evicted: BTreeMap<&'a str, Timestamp>,
     pub(super) kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
@@ -41,7 +42,7 @@ impl<'a> KnownClusters<'a> {
         Self {
             entries: binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number))).collect(),
             reported: binding.reports().filter_map(|(cluster, status)| Some((cluster, observed(status)?))).collect(),
-            leaving: tasks.iter().map(|task| text_of(task, "/fromCluster")).collect(),
+            leaving: tasks.iter().map(|task| (text_of(task, "/fromCluster"), end(task))).collect(),
             evicted,
             kept,
         }

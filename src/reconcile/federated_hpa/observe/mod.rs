@@ -239,7 +239,8 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
         version: cluster.map(|(_, version)| version).unwrap_or_default(),
         share: share(view, name),
         entry: known.entries.get(name).copied(),
-        evicting: known.leaving.contains(name),
+        evicting: known.leaving.contains_key(name),
+        eviction_ends: known.leaving.get(name).copied().flatten(),
         target,
         memory: Memory { evicted: known.evicted.get(name).copied(), ..memory },
         ..Observation::default()
