@@ -27,7 +27,7 @@ fn asks(name: &'static str, bounds: [u32; 2], replicas: u32) -> Cluster<'static>
 /// A rollout ends its old pods before it starts new ones: its Deployment reports none.
 fn recreates(cluster: Cluster<'static>) -> Cluster<'static> {
     let Cluster { name, chosen, deleted, state, entry, target, memory, .. } = cluster;
-    let report = HpaReport { current: cluster.last, desired: cluster.desired, load: None };
+    let report = HpaReport { current: cluster.last, desired: cluster.desired, ..HpaReport::default() };
     let written = cluster.hpa.map(|hpa| WrittenHpa { hpa, since: None, report });
     let room = Room { available: cluster.available, whole: None };
     let replicated = Some(Replicated::default());

@@ -36,6 +36,8 @@ pub struct HpaReport {
     pub desired: Option<Replicas>,
     /// The load that it measures; counts once the write is confirmed.
     pub load: Option<Load>,
+    /// Whether it does not scale because no replicas are requested; counts once the write is confirmed.
+    pub disabled: bool,
 }
 
 /// The HPA that fhpa wrote.
@@ -87,10 +89,10 @@ pub struct Observation {
     pub entry: Option<Replicas>,
     /// Whether the binding has an eviction task for it.
     pub evicting: bool,
-    /// The target of the previous plan.
-    pub target: Option<Bounds>,
     /// When Karmada ends the eviction at the latest; `None` where it has no task, or one that waits for a user.
     pub eviction_ends: Option<Timestamp>,
+    /// The target of the previous plan.
+    pub target: Option<Bounds>,
     /// State kept by the previous plan.
     pub memory: Memory,
 }
@@ -108,6 +110,8 @@ impl Observation {
         let report = self.written.map(|written| written.report).unwrap_or_default();
         let confirmed = self.written.is_some_and(|written| written.hpa.confirmed);
         let heard = Some(report).filter(|_| self.answers && confirmed).unwrap_or_default();
+        // Some kinds report neither zero replicas nor a generation, which looks like no report.
+        let none = heard.disabled.then_some(0);
         let ready = self.ready();
         let (overdue, due) = self.overdue(ready, waits, now);
         let cluster = Cluster {
@@ -119,7 +123,7 @@ impl Observation {
             priority: settings.priority,
             limits: settings.limits,
             cap: self.share.and_then(|share| Some(Cluster::cap(self.room.whole?, share))),
-            current: self.current(report),
+            current: self.current(report).or(none),
             last: report.current,
             ready,
             rolling: self.replicated.is_some_and(|replicated| replicated.updated < replicated.replicas),
@@ -133,11 +137,11 @@ impl Observation {
             version: self.version,
             entry: self.entry,
             evicting: self.evicting,
+            eviction_ends: self.eviction_ends,
             overdue,
             target: self.target,
             memory: self.memory,
         };
-            eviction_ends: self.eviction_ends,
         (cluster, due)
     }
 
@@ -201,7 +205,7 @@ mod tests {
         WrittenHpa {
             hpa: Hpa { written: Some(bounds), version: HpaVersion::V2, confirmed, outstanding: 9, held: false },
             since: Some(Timestamp::constant(since, 0)),
-            report: HpaReport { current: Some(5), desired: Some(6), load: None },
+            report: HpaReport { current: Some(5), desired: Some(6), ..HpaReport::default() },
         }
     }
 
@@ -232,6 +236,21 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_that_tells_nothing_has_no_replicas_where_its_hpa_says_that_none_are_requested() {
+        let current = |disabled, confirmed, answers| {
+            let report = HpaReport { current: None, desired: Some(0), disabled, ..HpaReport::default() };
+            let written = Some(WrittenHpa { report, ..written(confirmed, 9_990) });
+            seen(&Observation { answers, replicated: None, written, entry: Some(0), ..known() }).0.current
+        };
+        assert_eq!(current(true, true, true), Some(0));
+        assert_eq!([current(false, true, true), current(true, false, true), current(true, true, false)], [None; 3]);
+        let written = written(true, 9_990);
+        let report = HpaReport { disabled: true, ..written.report };
+        let (cluster, _) = seen(&Observation { written: Some(WrittenHpa { report, ..written }), ..known() });
+        assert_eq!(cluster.current, Some(5), "the report of the workload comes first");
+    }
+
+    #[test]
     fn extra_pods_of_a_rollout_are_ready_and_do_not_stay() {
         let of = |updated, current| {
             let report = HpaReport { current, ..HpaReport::default() };
@@ -246,7 +265,7 @@ mod tests {
     #[test]
     fn pods_that_a_rollout_recreates_are_asked_for() {
         let of = |entry, zero, current| {
-            let report = HpaReport { current, desired: Some(6), load: None };
+            let report = HpaReport { current, desired: Some(6), ..HpaReport::default() };
             let written = Some(WrittenHpa { report, ..written(true, 9_990) });
             let memory = Memory { zero, ..Memory::default() };
             let replicated = Some(Replicated::default());

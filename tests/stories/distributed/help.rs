@@ -238,7 +238,24 @@ async fn g11_help_goes_by_static_weight_and_does_not_wait_for_the_hpas_that_help
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_cluster_goes_to_zero_after_the_window_and_comes_back_with_the_load() {
+    goes_to_zero_and_comes_back(fleet(&[(1, 20), (1, 20), (2, 20)]).await).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_whose_status_tells_neither_a_generation_nor_zero_replicas_comes_back_from_zero() {
     let stage = fleet(&[(1, 20), (1, 20), (2, 20)]).await;
+    let script = "function ReflectStatus(observedObj)\n  local status = {}\n  \
+                  status.replicas = observedObj.status.replicas\n  \
+                  status.readyReplicas = observedObj.status.readyReplicas\n  return status\nend";
+    stage
+        .create(json!({"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
+            "metadata": {"name": "terse"}, "spec": {"target": {"apiVersion": "apps/v1", "kind": "Deployment"},
+                "customizations": {"statusReflection": {"luaScript": script}}}}))
+        .await;
+    goes_to_zero_and_comes_back(stage).await;
+}
+
+async fn goes_to_zero_and_comes_back(stage: Stage) {
     let one = leads(&stage, "one").await;
     work(&stage, 3);
     let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 120}});

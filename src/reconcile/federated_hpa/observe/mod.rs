@@ -26,6 +26,7 @@ use crate::decision::fleet::candidates::{CandidateCluster, Candidates, Intent, c
 use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
+use crate::decision::health::{DISABLED, SCALING_ACTIVE};
 use crate::decision::hpa::metric::is_outer;
 use crate::decision::plan::{Cluster, ClusterState, Memory, Plan, Purge, Reach, Request};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
@@ -226,6 +227,7 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
             current: member_hpa.status.current_replicas.map(replicas),
             desired: member_hpa.wish().map(replicas),
             load: member_hpa.load(now),
+            disabled: is_disabled(member_hpa),
         },
     };
     Observation {
@@ -251,6 +253,12 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
 /// (Kubernetes 1.37); a member whose API takes `minReplicas: 0` may still have a controller that does not.
 fn scales_to_zero(member_hpa: &MemberHpa) -> bool {
     member_hpa.conditions().iter().any(|condition| condition.type_ == SCALED_TO_ZERO)
+}
+
+/// Whether the HPA does not scale because no replicas are requested.
+fn is_disabled(member_hpa: &MemberHpa) -> bool {
+    let found = member_hpa.conditions().iter().find(|one| one.type_ == SCALING_ACTIVE);
+    found.is_some_and(|active| active.status == "False" && active.reason.as_deref() == Some(DISABLED))
 }
 
 fn has_outer_metric(spec: &FederatedHPASpec) -> bool {
