@@ -66,7 +66,8 @@ pub struct Candidates<'a> {
 ///
 /// Groups of a placement are tried in their order, beginning with the observed one: the first with a cluster that
 /// serves or may recover is used. Without such a group the observed one stays. An earlier group is used again when one
-/// of its clusters has been healthy for as long as the toleration of a failed cluster.
+/// of its clusters has been healthy for as long as the toleration of a failed cluster, and so long ago the binding was
+/// last scheduled, which it was when the earlier group was given up.
 #[must_use]
 pub fn candidates<'a>(
     intent: &Intent<'a>,
@@ -181,8 +182,11 @@ impl<'a> Look<'_, 'a> {
             let own = found.clusters.iter().find(|one| one.name == member.name);
             own.is_some_and(|one| one.chosen && one.state == ClusterState::Serving)
         };
+        // A taint leaves no trace when it goes. The group was given up when the binding was last scheduled, or before.
+        let given_up = self.past.scheduled.filter(|scheduled| *scheduled <= self.now);
         let well = |member: &Member<'_>| {
-            member.since.map_or(Ok(Timestamp::MIN), |since| since.checked_add(self.patience.not_ready)).ok()
+            let since = member.since.max(given_up);
+            since.map_or(Ok(Timestamp::MIN), |since| since.checked_add(self.patience.not_ready)).ok()
         };
         self.members.iter().filter(serves).filter_map(well).min()
     }
@@ -228,11 +232,11 @@ impl<'a> Look<'_, 'a> {
         Facts {
             chosen,
             held: past.held.contains(name),
+            dying: past.dying.contains(name),
             evicted: past.evicted.get(name).copied(),
             failed: past.failed.get(name).copied(),
             resumed: past.resumed,
             waits: self.paused || past.may_fail.as_ref().is_some_and(|may| !may.contains(name)),
-            dying: past.dying.contains(name),
         }
     }
 

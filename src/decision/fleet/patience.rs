@@ -45,6 +45,8 @@ pub struct Past<'a> {
     pub failed: BTreeMap<&'a str, Failed>,
     /// When failover was last resumed after a pause: no toleration begins earlier.
     pub resumed: Option<Timestamp>,
+    /// When the binding was last scheduled: an affinity group that is not in use was given up then at the latest.
+    pub scheduled: Option<Timestamp>,
     /// Clusters that may fail over now, where failovers are rate-limited; `None`: all.
     pub may_fail: Option<BTreeSet<&'a str>>,
 }

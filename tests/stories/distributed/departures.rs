@@ -285,8 +285,8 @@ async fn what_karmadas_own_failover_takes_away_goes_on_while_no_cluster_can_run_
     one.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_first_group_of_clusters_is_gone_back_to_when_it_has_been_well() {
+/// Four replicas in member1, the first group; the next one is member2.
+async fn grouped() -> (Stage, Process) {
     let stage = Stage::new(2).await;
     let group = |name: &str, cluster: &str| json!({"affinityName": name, "clusterNames": [cluster]});
     stage
@@ -301,6 +301,12 @@ async fn the_first_group_of_clusters_is_gone_back_to_when_it_has_been_well() {
     stage.hpa(4, 12, json!({})).await;
     stage.pass(30).await;
     assert_eq!(stage.entries().await, "member1=4");
+    (stage, one)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_group_of_clusters_is_gone_back_to_when_it_has_been_well() {
+    let (stage, one) = grouped().await;
     stage.fleet.fail("member1", true).unwrap();
     stage.pass(400).await;
     assert_eq!(stage.entries().await, "member2=4", "{:?}", stage.messages().await);
@@ -309,5 +315,25 @@ async fn the_first_group_of_clusters_is_gone_back_to_when_it_has_been_well() {
     assert_eq!(stage.entries().await, "member2=4", "not at once");
     assert_eq!(least(&stage, &["member1", "member2"], 300).await, 4);
     assert_eq!(stage.entries().await, "member1=4", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taint_that_comes_and_goes_moves_the_workload_to_the_next_group_and_back_only_once() {
+    let (stage, one) = grouped().await;
+    let group = async || {
+        stage.get("ResourceBinding", "web-deployment").await["status"]["schedulerObservingAffinityName"].clone()
+    };
+    let tainted = json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}});
+    for _ in 0..20 {
+        stage.patch_cluster("member1", tainted.clone()).await;
+        assert_eq!(least(&stage, &["member1", "member2"], 3).await, 4);
+        stage.patch_cluster("member1", json!({"spec": {"taints": []}})).await;
+        assert_eq!(least(&stage, &["member1", "member2"], 9).await, 4);
+        assert_eq!(group().await, "cloud", "{:?}", stage.messages().await);
+    }
+    assert_eq!(stage.entries().await, "member2=4", "{:?}", stage.messages().await);
+    assert_eq!(least(&stage, &["member1", "member2"], 360).await, 4);
+    assert_eq!((group().await, stage.entries().await), (json!("own"), "member1=4".to_owned()));
     one.stop().await;
 }

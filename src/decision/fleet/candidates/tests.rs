@@ -144,6 +144,28 @@ fn the_first_group_that_serves_is_used_and_one_before_the_observed_one_when_it_h
 }
 
 #[test]
+fn a_group_that_was_given_up_for_a_taint_is_not_gone_back_to_as_soon_as_the_taint_is_gone() {
+    let group =
+        |name: &'static str, cluster| Group { name: name.into(), affinity: named(&[cluster]), overflow: Vec::new() };
+    let placement = Placement { groups: vec![group("own", "a"), group("cloud", "b")], ..Placement::default() };
+    let mut members = members(&[("a", true), ("b", true)]);
+    for member in &mut members {
+        member.since = Some(Timestamp::UNIX_EPOCH);
+    }
+    let group_of = |scheduled: Option<i64>| {
+        let scheduled = scheduled.map(|at| Timestamp::constant(at, 0));
+        let past = Past { held: BTreeSet::from(["a", "b"]), scheduled, ..Past::default() };
+        let intent = Intent { observed_group: "cloud", ..intent(&placement) };
+        let found = candidates(&intent, &members, &past, &Patience::default(), NOW);
+        (found.group.to_owned(), found.next.map(Timestamp::as_second))
+    };
+    let own = ("own".to_owned(), None);
+    assert_eq!(group_of(Some(997)), ("cloud".to_owned(), Some(1_297)));
+    assert_eq!([group_of(Some(700)), group_of(None)], [own.clone(), own.clone()]);
+    assert_eq!(group_of(Some(1_500)), own, "the clock of another was ahead");
+}
+
+#[test]
 fn while_most_of_the_fleet_is_not_ready_nobody_fails() {
     let placement = Placement::default();
     let mut members = members(&[("a", false), ("b", false), ("c", true)]);

@@ -49,7 +49,13 @@ impl<'a> KnownClusters<'a> {
     }
 
     /// The known past of the clusters, for the rules.
-    pub(super) fn past(&self, view: &'a View, placement_spec: &'a PlacementSpec<'_>, now: Timestamp) -> Past<'a> {
+    pub(super) fn past(
+        &self,
+        view: &'a View,
+        binding: &Binding,
+        placement_spec: &'a PlacementSpec<'_>,
+        now: Timestamp,
+    ) -> Past<'a> {
         let members = view.member_hpas.iter().map(|member_hpa| member_hpa.cluster());
         let dying = view.member_hpas.iter().filter(|member_hpa| member_hpa.hpa.written.is_none());
         let dying = dying.map(|member_hpa| member_hpa.cluster());
@@ -60,6 +66,7 @@ impl<'a> KnownClusters<'a> {
             evicted: self.evicted.clone(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
             resumed: resumed(view, now),
+            scheduled: binding.object.status.last_scheduled_time.as_ref().map(|time| time.0),
             may_fail: placement_spec.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
         }
     }

@@ -148,7 +148,7 @@ pub fn observe<'a>(
     now: Timestamp,
 ) -> Observed<'a> {
     let by_name = KnownClusters::of(view, binding);
-    let past = by_name.past(view, placement_spec, now);
+    let past = by_name.past(view, binding, placement_spec, now);
     let intent = placement_spec.intent();
     let Candidates { policy, group, clusters, next, unmet, waiting, paused } =
         candidates(&intent, &view.fleet.members, &past, &live.failover.patience, now);

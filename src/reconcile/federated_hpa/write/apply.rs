@@ -116,13 +116,14 @@ impl Applier {
         self.answer(about.leader, &written, about.group, true).await
     }
 
-    /// Writes the affinity group in use, and no more: an abandoned one is not gone back to at once, whatever an eviction
-    /// waits for.
+    /// Writes the affinity group in use, and since when, and no more: an abandoned one is not gone back to at once,
+    /// whatever an eviction waits for.
     async fn regroup(&self, leader: &Leader, binding: &ResourceBinding, group: &str) -> Result<(), WriteError> {
         if group.is_empty() || group == binding.status.scheduler_observing_affinity_name {
             return Ok(());
         }
-        let patch = json!({"status": {"schedulerObservingAffinityName": group}});
+        let now = stored((self.clock)());
+        let patch = json!({"status": {"schedulerObservingAffinityName": group, "lastScheduledTime": now}});
         self.writer.binding(leader, binding, patch, true).await.map(|_| ())
     }
 
