@@ -74,7 +74,7 @@ fn answer(uri: &Uri, pods: &Pods) -> (u16, Value) {
         ["apis", EXTERNAL, VERSION, "namespaces", _, metric] => {
             let item = |value: u32| {
                 json!({"metricName": metric, "metricLabels": {}, "value": value.to_string(),
-                "timestamp": jiff::Timestamp::now().to_string()})
+                "timestamp": fhpa::runtime::clock::wall().to_string()})
             };
             let items: Vec<Value> = pods.external(metric).map(item).into_iter().collect();
             let list = json!({"kind": "ExternalMetricValueList", "apiVersion": format!("{EXTERNAL}/{VERSION}"),

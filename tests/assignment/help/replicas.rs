@@ -5,7 +5,7 @@ use fhpa::decision::plan::{Assist, Cluster, ClusterState, Memory, Plan, Policy, 
 
 use fhpa::decision::hpa::behavior::Select;
 
-use super::{MINUTE, NOW, REACTION, TWICE, WINDOW, assists, at_rest, of, room, rules, scales};
+use super::{NOW, REACTION, TWICE, WINDOW, assists, at_rest, of, room, rules, scales};
 use crate::assignment::cases::runs;
 
 /// Four replicas are missing in c1.
