@@ -30,4 +30,5 @@ pub mod showing;
 pub mod split;
 pub mod subject;
 pub mod suggestion;
+pub mod suspension;
 pub mod validation;

@@ -7,6 +7,10 @@ use super::fnv::fnv32;
 /// that suspends a binding also sets it, so that no binding stays suspended without its FederatedHPA.
 pub const SUSPENDED_FOR: &str = "fhpa.karmada.io/suspended-for";
 
+/// Annotation of a ResourceBinding: with `true`, Karmada's scheduler was suspended before by somebody else, and stays
+/// so when the workload is handed back.
+pub const SUSPENDED_BEFORE: &str = "fhpa.karmada.io/suspended-before";
+
 /// Annotation of a FederatedHPA, set by users: with `true`, HPAs of its workload that exist in members are taken over.
 pub const ADOPT: &str = "fhpa.karmada.io/adopt-hpa";
 

@@ -214,7 +214,7 @@ fn missing(view: Option<View>) -> String {
     if !clusters.is_empty() {
         return format!("its HPAs are still in {}", clusters.join(", "));
     }
-    if view.taken_over_binding.as_ref().is_some_and(|binding| binding.suspended()) {
+    if view.taken_over_binding.as_ref().is_some_and(|binding| binding.marked().is_some()) {
         return "its replicas are not settled in the ResourceBinding yet; its Events say why".to_owned();
     }
     "its finalizer could not be removed; its Events say why".to_owned()

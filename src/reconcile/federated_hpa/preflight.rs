@@ -10,6 +10,7 @@ use tracing::debug;
 
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::observe::PlacementSpec;
 use super::progress::{Progress, UNSEEN, bound};
 use super::worker::FederatedHpaWorker;
 use super::write::takeover::{Takeover, target};
@@ -24,15 +25,37 @@ use crate::runtime::leader::Leader;
 
 /// The ResourceBinding cannot be parsed.
 pub const BINDING_UNREADABLE: &str = "BindingUnreadable";
+/// Somebody else suspends Karmada's scheduler for a workload that is not divided yet.
+pub const SCHEDULING_SUSPENDED: &str = "SchedulingSuspended";
 /// The kind is not enabled in the installation.
 pub const KIND_NOT_ALLOWED: &str = "KindNotAllowed";
 /// The enabled kinds are not known yet.
 const KINDS_UNKNOWN: &str = "KindsUnknown";
 
+/// The placement by which a workload is divided.
+///
+/// # Errors
+/// Why nothing may be decided by the binding.
+pub fn divisible<'a>(view: &'a View, binding: &'a Binding) -> Result<PlacementSpec<'a>, Failure> {
+    let placement_spec = PlacementSpec::of(view, binding).map_err(|why| unreadable(binding, why))?;
+    if !binding.is_held_back() {
+        return Ok(placement_spec);
+    }
+    let message = format!(
+        "ResourceBinding {} has spec.suspension.scheduling: true, which fhpa did not set, and no clusters yet: the workload \
+         is divided once whoever set it removes it",
+        named(binding)
+    );
+    Err(Failure::new(ErrorClass::Refused, SCHEDULING_SUSPENDED, message))
+}
+
+fn named(binding: &Binding) -> &str {
+    binding.object.metadata.name.as_deref().unwrap_or_default()
+}
+
 /// The failure for a binding that cannot be parsed.
-#[must_use]
-pub fn unreadable(binding: &Binding, why: &str) -> Failure {
-    let name = binding.object.metadata.name.as_deref().unwrap_or_default();
+fn unreadable(binding: &Binding, why: &str) -> Failure {
+    let name = named(binding);
     let message = format!(
         "ResourceBinding {name} cannot be read, so nothing is decided by it: {why}; see that its policy can be read, or update fhpa \
          to the Karmada that wrote it"
@@ -53,8 +76,8 @@ impl FederatedHpaWorker {
             Ok(()) => {}
         }
         let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
-        if let Err(why) = binding.placement() {
-            return self.decline(leader, view, unreadable(binding, why)).await;
+        if let Err(failure) = divisible(view, binding) {
+            return self.decline(leader, view, failure).await;
         }
         match self.takeover.rehearse(leader, view).await {
             Ok(()) => {

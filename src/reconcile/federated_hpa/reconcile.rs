@@ -197,10 +197,9 @@ impl FederatedHpaWorker {
             return self.begin(leader, view).await;
         }
         let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
-        match PlacementSpec::of(view, binding) {
+        match preflight::divisible(view, binding) {
             Ok(placement_spec) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
-            Err(why) => {
-                let failure = preflight::unreadable(binding, why);
+            Err(failure) => {
                 self.report_unplanned(leader, view, failure.reason, failure.message).await?;
                 Ok(Progress::Settled(self.later()))
             }

@@ -15,8 +15,9 @@ use crate::controller::failure::{Asked, Failure};
 use crate::controller::managers;
 use crate::controller::request::send;
 use crate::decision::api_version::GROUP;
-use crate::decision::names::{RETAIN_REPLICAS, SUSPENDED_FOR, execution_space};
+use crate::decision::names::{RETAIN_REPLICAS, execution_space};
 use crate::decision::plan::HpaVersion;
+use crate::decision::suspension;
 use crate::reconcile::federated_hpa::manifest::{Write, work_name, work_of};
 use crate::reconcile::federated_hpa::write::writer::merging;
 use crate::reconcile::federated_hpa::write_id;
@@ -164,7 +165,8 @@ impl Recovery {
         }
         if let (true, Scaler::Distributed { hpa, .. }) = (division.suspend, &subject.seen.scaler) {
             spec.insert("suspension".to_owned(), json!({"scheduling": true}));
-            metadata.insert("annotations".to_owned(), json!({SUSPENDED_FOR: &*hpa.key().name}));
+            let marks = suspension::marks(&hpa.key().name, stored.suspended, stored.marked.is_some());
+            metadata.insert("annotations".to_owned(), marks);
         }
         let patch = json!({"metadata": metadata, "spec": spec});
         let requests =

@@ -6,7 +6,7 @@ use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
 use fhpa::install::kinds::{ScaledType, customizations};
 use fhpa::install::permissions::PermissionScope::ControlPlane;
-use fhpa::playground::json::{items, label, text};
+use fhpa::playground::json::{self, items, label, text};
 use fhpa::playground::objects::{Kind, Objects};
 use fhpa::reconcile::federated_hpa::observe::capacity::Unknown;
 use serde_json::{Value, json};
@@ -258,6 +258,74 @@ async fn a_kind_whose_replicas_karmada_does_not_divide_is_let_go_with_the_most_t
     let after = stage.control.get(&kind, "prod", "web").await.unwrap().unwrap();
     assert_eq!(after["spec"]["size"]["count"], 4);
     let binding = stage.get("ResourceBinding", "web-store").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scheduler_that_somebody_else_suspended_stays_suspended_when_the_workload_is_let_go() {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.web(4, weights(&[1, 1])).await;
+    stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"suspension": {"scheduling": true}}})).await;
+    stage.hpa(2, 8, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4", "{:?}", stage.messages().await);
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.conditions().await);
+    let web = stage.get("Deployment", "web").await;
+    assert_eq!(label(&web, "resourcetemplate.karmada.io/retain-replicas"), "");
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], true);
+    let ours =
+        json::members(&binding, "/metadata/annotations").filter(|(name, _)| name.starts_with("fhpa.karmada.io/"));
+    assert_eq!(ours.count(), 0, "{binding}");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspension_that_its_owner_lifted_is_not_left_behind() {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.web(4, weights(&[1, 1])).await;
+    stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"suspension": {"scheduling": true}}})).await;
+    stage.hpa(2, 8, json!({})).await;
+    stage.pass(30).await;
+    stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"suspension": {"scheduling": false}}})).await;
+    stage.pass(10).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], true, "fhpa's own");
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    is_let_go(&stage, 4).await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_somebody_else_holds_back_is_not_divided_before_they_let_it_go() {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let mut nowhere = weights(&[1, 1]);
+    nowhere["clusterAffinity"] = json!({"clusterNames": ["nowhere"]});
+    stage.web(4, nowhere).await;
+    stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"suspension": {"scheduling": true}}})).await;
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"clusterAffinity": null}}})).await;
+    stage.pass(5).await;
+    stage.hpa(2, 8, json!({})).await;
+    stage.pass(60).await;
+    assert_eq!((&*stage.entries().await, &*stage.bounds().await), ("", "- -"));
+    assert_eq!(stage.conditions().await, ["Assigned=False SchedulingSuspended", "Ready=False SchedulingSuspended"]);
+    stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"suspension": {"scheduling": false}}})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4", "{:?}", stage.messages().await);
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.conditions().await);
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
     assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null);
     one.stop().await;
 }

@@ -145,8 +145,23 @@ impl Binding {
     /// Name of the FederatedHPA for which fhpa suspended it.
     #[must_use]
     pub fn marked(&self) -> Option<&str> {
-        let annotations = self.object.metadata.annotations.as_ref();
-        annotations.and_then(|all| all.get(names::SUSPENDED_FOR)).map(String::as_str)
+        self.annotation(names::SUSPENDED_FOR)
+    }
+
+    /// Whether somebody else had suspended it before fhpa did.
+    #[must_use]
+    pub fn suspended_before(&self) -> bool {
+        self.annotation(names::SUSPENDED_BEFORE) == Some("true")
+    }
+
+    /// Whether somebody else keeps its workload from being divided for the first time.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        self.suspended() && self.marked().is_none() && self.entries.is_empty()
+    }
+
+    fn annotation(&self, name: &str) -> Option<&str> {
+        self.object.metadata.annotations.as_ref()?.get(name).map(String::as_str)
     }
 
     /// Whether Karmada's scheduler is suspended.

@@ -173,8 +173,16 @@ impl Release<'_> {
         {
             return Ok(step);
         }
-        let patch = json!({"metadata": {"annotations": {names::SUSPENDED_FOR: Value::Null}},
-            "spec": {"suspension": {"scheduling": Value::Null}}});
+        // Whoever else suspended it ends that.
+        if binding.marked().is_none() {
+            return Ok(Released::Wholly(self.known().undone));
+        }
+        let annotations = json!({names::SUSPENDED_FOR: Value::Null, names::SUSPENDED_BEFORE: Value::Null});
+        let patch = if binding.suspended_before() {
+            json!({"metadata": {"annotations": annotations}})
+        } else {
+            json!({"metadata": {"annotations": annotations}, "spec": {"suspension": {"scheduling": Value::Null}}})
+        };
         self.applier.writer.binding(self.leader, &binding.object, patch, false).await?;
         Ok(Released::Partly)
     }

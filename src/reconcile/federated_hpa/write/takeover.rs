@@ -16,6 +16,7 @@ use crate::controller::failure::{Asked, Failure, WriteError};
 use crate::controller::key::Key;
 use crate::controller::managers;
 use crate::controller::request::{send, write};
+use crate::decision::suspension;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::federated_hpa::names;
@@ -83,8 +84,8 @@ impl Takeover {
         let key = view.federated_hpa.key();
         let suspended = binding.suspended() && binding.marked() == Some(&key.name);
         if !suspended {
-            let patch = json!({"metadata": {"annotations": {names::SUSPENDED_FOR: &*key.name}},
-                "spec": {"suspension": {"scheduling": true}}});
+            let marks = suspension::marks(&key.name, binding.suspended(), binding.marked().is_some());
+            let patch = json!({"metadata": {"annotations": marks}, "spec": {"suspension": {"scheduling": true}}});
             self.writer.binding(leader, &binding.object, patch, false).await?;
         }
         self.label(leader, view, binding).await?;
