@@ -142,6 +142,12 @@ pub struct AggregatedStatus {
     /// Status of the workload there; `None` for kinds with another format.
     #[serde(deserialize_with = "object_or_none")]
     pub status: Option<WorkloadStatus>,
+    /// Whether the workload was applied there.
+    #[serde(deserialize_with = "null_as_default")]
+    pub applied: bool,
+    /// Why it was not.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    pub applied_message: String,
 }
 
 /// The used part of a workload's status. Karmada omits zeros.

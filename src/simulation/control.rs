@@ -257,6 +257,7 @@ impl<'a> Control<'a> {
             reach: Reach { scale: site.writable, own_zero: false },
             room: Room { available: Some(report.available), whole: Some(report.capacity) },
             share: site.usage,
+            left_alone: false,
             entry: file.entry,
             evicting: file.evicting.is_some_and(|end| end > now),
             eviction_ends: file.evicting.map(instant),

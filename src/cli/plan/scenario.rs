@@ -101,7 +101,9 @@ impl Scenario {
                 let ready_replicas = member.ready.map_or(replicas, whole);
                 let status =
                     Some(WorkloadStatus { replicas, ready_replicas, updated_replicas: None, observed_generation: 1 });
-                binding.status.aggregated_status.push(AggregatedStatus { cluster_name: name.clone(), status });
+                let cluster_name = name.clone();
+                let report = AggregatedStatus { cluster_name, status, applied: true, ..AggregatedStatus::default() };
+                binding.status.aggregated_status.push(report);
             }
         }
     }

@@ -91,6 +91,8 @@ pub struct Observation {
     pub evicting: bool,
     /// When Karmada ends the eviction at the latest; `None` where it has no task, or one that waits for a user.
     pub eviction_ends: Option<Timestamp>,
+    /// See [`Cluster::left_alone`].
+    pub left_alone: bool,
     /// The target of the previous plan.
     pub target: Option<Bounds>,
     /// State kept by the previous plan.
@@ -138,6 +140,7 @@ impl Observation {
             entry: self.entry,
             evicting: self.evicting,
             eviction_ends: self.eviction_ends,
+            left_alone: self.left_alone,
             overdue,
             target: self.target,
             memory: self.memory,

@@ -155,6 +155,8 @@ pub struct Cluster<'a> {
     pub evicting: bool,
     /// When Karmada ends the eviction at the latest; `None` where it has no task, or one that waits for a user.
     pub eviction_ends: Option<Timestamp>,
+    /// Whether the workload of that name there is not Karmada's, and fhpa has no HPA for it: none of it is scaled.
+    pub left_alone: bool,
     /// Whether its last write has been unconfirmed for longer than the others should wait.
     pub overdue: bool,
     /// The target of the previous plan; `None` when it had none.
@@ -204,7 +206,7 @@ impl Cluster<'_> {
     #[must_use]
     pub fn may_run(&self) -> Replicas {
         let wished = || self.last.map(|last| last.max(self.wished.unwrap_or_default()));
-        let known = if self.is_unknown() { wished().or(self.entry) } else { None };
+        let known = if self.is_unknown() && !self.left_alone { wished().or(self.entry) } else { None };
         let left = self.hpa.filter(|hpa| hpa.written.is_some()).map_or(Replicas::MAX, |hpa| hpa.ceiling());
         self.running().max(known.unwrap_or_default().min(left))
     }
@@ -370,6 +372,7 @@ mod tests {
         let entered = Cluster { entry: Some(3), ..Cluster::default() };
         assert_eq!((entered.running(), entered.may_run()), (0, 3));
         assert_eq!(Cluster { last: Some(5), ..entered }.may_run(), 5);
+        assert_eq!(Cluster { left_alone: true, ..entered }.may_run(), 0);
         assert_eq!(Cluster { current: Some(0), last: Some(5), ..entered }.may_run(), 0);
         // A cluster that lost it and got it back: its HPA still tells what there was.
         let written = Some(Bounds { min: 2, max: 2 });

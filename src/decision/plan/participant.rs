@@ -36,13 +36,14 @@ impl Participant<'_> {
     }
 }
 
-/// The clusters that take part: those that serve or are silent, except a silent one without an HPA and a returning one
-/// with an eviction in progress.
+/// The clusters that take part: those that serve or are silent, except a silent one without an HPA, a returning one
+/// with an eviction in progress, and one whose workload is not Karmada's.
 pub(super) fn participants<'a>(request: &Request<'_>, sorted: &[&'a Cluster<'a>]) -> Vec<Participant<'a>> {
     let serves = sorted
         .iter()
         .enumerate()
         .filter(|(_, cluster)| match cluster.state {
+            ClusterState::Serving if cluster.left_alone => false,
             ClusterState::Serving => cluster.target.is_some() || !cluster.evicting,
             ClusterState::Silent => cluster.hpa.is_some(),
             ClusterState::Leaving { .. } | ClusterState::Away => false,

@@ -218,8 +218,14 @@ async fn prepare(member: &Member, manifest: &Value, interpreter: &Interpreter) -
         return Ok(Prepared::Going);
     }
     if !managed(&observed) && annotation(manifest, "work.karmada.io/conflict-resolution") != "overwrite" {
-        let why = "resource(kind=%, %) already exists in the cluster but is not managed by Karmada, and the conflict resolution is abort";
-        return Ok(Prepared::Never(why.replacen('%', &kind.kind, 1).replacen('%', name(manifest), 1)));
+        return Ok(Prepared::Never(format!(
+            "resource(kind={}, {}/{}) already exists in the cluster {} and the work.karmada.io/conflict-resolution strategy \
+             value is empty, Karmada will not manage this resource",
+            kind.kind,
+            namespace(manifest),
+            name(manifest),
+            member.name()
+        )));
     }
     let desired = interpreter.retain(merged(manifest, &observed), &observed);
     if json::covers(&observed, &desired) {

@@ -33,3 +33,9 @@ pub const EXECUTION_FINALIZER: &str = "karmada.io/execution-controller";
 
 /// Producer of eviction tasks of fhpa.
 pub const PRODUCER: &str = "fhpa";
+
+/// Whether Karmada's message about an object of a member says that it leaves it alone, as it is not its own.
+#[must_use]
+pub fn is_left_alone(message: &str) -> bool {
+    ["will not manage this resource", "not managed by Karmada"].iter().any(|words| message.contains(words))
+}

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::capacity::node;
 use super::help::{leads, work};
-use super::{Stage, deployment, plan, policy, weights};
+use super::{Stage, deployment, kind, plan, policy, weights};
 
 #[tokio::test(start_paused = true)]
 async fn overflow_groups_are_priorities_in_their_order() {
@@ -138,5 +138,54 @@ async fn a_federated_quota_does_not_hold_back_the_members() {
     assert_eq!(stage.entries().await, "member1=2 member2=2");
     assert_eq!(stage.replicas().await, "5 5", "{:?}", stage.messages().await);
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    one.stop().await;
+}
+
+/// A workload that is not Karmada's where the placement brings one of that name: Karmada leaves it alone.
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_karmada_left_alone_is_left_alone() {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let member = stage.fleet.member("member2").unwrap();
+    member.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})).await.unwrap();
+    member.create(&deployment("web", 20)).await.unwrap();
+    stage.web(4, weights(&[1, 1])).await;
+    assert_eq!(stage.replicas().await, "2 20");
+    stage.hpa(2, 8, json!({})).await;
+    stage.pass(60).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("2..8 -".to_owned(), "2 20".to_owned()));
+    assert_eq!(stage.conditions().await[1], "Ready=False NotApplied", "{:?}", stage.messages().await);
+    let said = stage.messages().await;
+    assert!(
+        said.iter().any(|one| one.contains("member2") && one.contains("will not manage this resource")),
+        "{said:?}"
+    );
+    let events = stage.control.list(&kind("Event"), "prod").await.unwrap();
+    let told = events.iter().find(|event| text(event, "/reason") == "NotApplied").expect("an Event");
+    assert!(text(told, "/note").contains("will not manage this resource"), "{told}");
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(60).await;
+    let web = stage.get("Deployment", "web").await;
+    assert_eq!((&web["spec"]["replicas"], stage.replicas().await), (&json!(4), "2 20".to_owned()));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_karmada_takes_in_later_gets_its_hpa_then() {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let member = stage.fleet.member("member2").unwrap();
+    member.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})).await.unwrap();
+    member.create(&deployment("web", 3)).await.unwrap();
+    stage.web(4, weights(&[1, 1])).await;
+    stage.hpa(2, 8, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "2..8 -");
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"conflictResolution": "Overwrite"}})).await;
+    stage.pass(120).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..4 1..4".to_owned(), "2 3".to_owned()));
+    assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady", "{:?}", stage.messages().await);
     one.stop().await;
 }

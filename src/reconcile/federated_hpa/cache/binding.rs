@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::by_cluster::ByCluster;
 use crate::api::ResourceBinding;
-use crate::api::resource_binding::{Placement, WorkloadStatus};
+use crate::api::resource_binding::{AggregatedStatus, Placement, WorkloadStatus};
 use crate::controller::key::Key;
 use crate::controller::shared::Shared;
 use crate::controller::table::Item;
@@ -27,7 +27,22 @@ pub struct Binding {
     placement: Arc<Placed>,
     applied: bool,
     entries: ByCluster<i32>,
-    reports: ByCluster<Arc<Option<WorkloadStatus>>>,
+    reports: ByCluster<Arc<Report>>,
+}
+
+/// What a cluster reports.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Report {
+    status: Option<WorkloadStatus>,
+    /// Karmada's message, where it leaves a workload of another alone.
+    left_alone: Option<Box<str>>,
+}
+
+impl Report {
+    fn of(AggregatedStatus { status, applied, applied_message, .. }: AggregatedStatus) -> Self {
+        let refused = !applied && status.is_none() && names::is_left_alone(&applied_message);
+        Self { status, left_alone: refused.then(|| applied_message.into_boxed_str()) }
+    }
 }
 
 /// A placement. All bindings of a policy have the same one.
@@ -74,7 +89,7 @@ impl Binding {
     /// The entry of an object.
     #[must_use]
     pub fn of(object: &ResourceBinding) -> Self {
-        static REPORTS: LazyLock<Shared<Option<WorkloadStatus>>> = LazyLock::new(Shared::default);
+        static REPORTS: LazyLock<Shared<Report>> = LazyLock::new(Shared::default);
         let mut object = object.clone();
         object.metadata.managed_fields = None;
         let applied = object.metadata.annotations.as_mut().and_then(|all| all.remove(names::APPLIED_PLACEMENT));
@@ -82,7 +97,8 @@ impl Binding {
         let stored = std::mem::take(&mut object.spec.placement);
         let applied = applied.as_ref() == Some(&stored);
         let reports = std::mem::take(&mut object.status.aggregated_status);
-        let reports = reports.into_iter().map(|one| (one.cluster_name, REPORTS.keep(one.status))).collect();
+        let named = |mut one: AggregatedStatus| (std::mem::take(&mut one.cluster_name), REPORTS.keep(Report::of(one)));
+        let reports = reports.into_iter().map(named).collect();
         let entries = std::mem::take(&mut object.spec.clusters);
         let entries = entries.into_iter().map(|entry| (entry.name, entry.replicas)).collect();
         Self { key: Key::of(&object.metadata), object, placement: Placed::shared(stored), applied, entries, reports }
@@ -133,7 +149,12 @@ impl Binding {
 
     /// The reports of clusters.
     pub fn reports(&self) -> impl Iterator<Item = (&str, Option<WorkloadStatus>)> {
-        self.reports.iter().map(|(cluster, status)| (cluster, **status))
+        self.reports.iter().map(|(cluster, report)| (cluster, report.status))
+    }
+
+    /// Clusters in which Karmada leaves a workload of that name alone, as it is not its own, with its messages.
+    pub fn left_alone(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.reports.iter().filter_map(|(cluster, report)| Some((cluster, report.left_alone.as_deref()?)))
     }
 
     /// The clusters that run the workload (`spec.clusters`), with their replicas.

@@ -22,6 +22,8 @@ pub(super) struct KnownClusters<'a> {
     pub(super) reported: HashMap<&'a str, WorkloadStatus>,
     /// Clusters with an eviction task, and when Karmada ends it at the latest.
     pub(super) leaving: HashMap<&'a str, Option<Timestamp>>,
+    /// Clusters in which Karmada leaves a workload of another alone and fhpa has no HPA, with its messages.
+    pub(super) left_alone: HashMap<&'a str, &'a str>,
     /// When Karmada began to evict its replicas.
     pub(super) evicted: BTreeMap<&'a str, Timestamp>,
     pub(super) kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
@@ -43,6 +45,8 @@ impl<'a> KnownClusters<'a> {
             entries: binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number))).collect(),
             reported: binding.reports().filter_map(|(cluster, status)| Some((cluster, observed(status)?))).collect(),
             leaving: tasks.iter().map(|task| (text_of(task, "/fromCluster"), end(task))).collect(),
+            // Where fhpa has an HPA, the workload was Karmada's: it goes on while Karmada and the cluster disagree.
+            left_alone: binding.left_alone().filter(|(cluster, _)| view.member_hpa(cluster).is_none()).collect(),
             evicted,
             kept,
         }

@@ -103,6 +103,8 @@ pub struct Observed<'a> {
     pub unsupported: &'a [String],
     /// Spread constraints of the placement that cannot be satisfied.
     pub unmet: Vec<Unmet<'a>>,
+    /// Candidates in which Karmada leaves a workload of another alone, with its messages.
+    pub left_alone: Vec<(&'a str, &'a str)>,
     /// Failed clusters that may not fail over yet.
     pub waiting: Vec<&'a str>,
     /// Set while failover is paused: the number of clusters that are not Ready, and of all clusters.
@@ -167,6 +169,7 @@ pub fn observe<'a>(
         foreign: foreign_hpas::found(live, view, foreign_hpas::ambiguous(view)),
         unsupported: binding.unsupported(),
         unmet,
+        left_alone: Vec::new(),
         waiting,
         paused,
     };
@@ -177,6 +180,7 @@ pub fn observe<'a>(
         let room = entry.map(|entry| live.room(entry, &observed.requirements, most)).unwrap_or_default();
         if candidate.chosen {
             observed.note_unknown(view, name, room, policy.depends_on_capacity());
+            observed.left_alone.extend(by_name.left_alone.get(name).map(|why| (name, *why)));
         }
         let own_zero =
             view.member_hpa(name).is_some_and(|member_hpa| scales_to_zero(member_hpa)) && has_outer_metric(spec);
@@ -243,6 +247,7 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
         entry: known.entries.get(name).copied(),
         evicting: known.leaving.contains_key(name),
         eviction_ends: known.leaving.get(name).copied().flatten(),
+        left_alone: known.left_alone.contains_key(name),
         target,
         memory: Memory { evicted: known.evicted.get(name).copied(), ..memory },
         ..Observation::default()

@@ -17,6 +17,7 @@ use crate::decision::health::{
 };
 use crate::decision::plan::{Action, Cluster, ClusterState, Note, Plan, Share, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::foreign_hpas::Found;
 use crate::reconcile::federated_hpa::observe::{Observed, is_silent};
 
@@ -45,6 +46,9 @@ pub const HANDED_BACK: &str = "HandedBack";
 
 /// The placement has fields or values that have no effect.
 const PLACEMENT_NOT_SUPPORTED: &str = "PlacementNotSupported";
+
+/// Karmada could not bring an object to a cluster.
+const NOT_APPLIED: &str = "NotApplied";
 
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "ConflictingFederatedHPA";
@@ -240,7 +244,7 @@ pub fn ready(
     if let Some(failure) = failure {
         return ("False", failure.reason, failure.message.clone());
     }
-    if let Some(parts) = refused(view) {
+    if let Some(parts) = refused(view).or_else(|| left_alone(observed)) {
         return parts;
     }
     if upstream_until(view, now).is_some() {
@@ -333,13 +337,25 @@ fn refused(view: &View) -> Option<ConditionParts> {
         view.member_hpas.iter().filter_map(|member_hpa| Some((member_hpa.cluster(), member_hpa.refused()?)));
     let (cluster, why) = refused.next()?;
     let key = view.federated_hpa.key();
-    if why.contains("not managed by Karmada") {
+    if names::is_left_alone(why) {
         let message = format!(
             "{cluster} has an HPA {key} that is not ours: delete it there, or annotate this object with {}: \"true\" to have \
              it taken over",
-            crate::reconcile::federated_hpa::names::ADOPT
+            names::ADOPT
         );
         return Some(("False", "ForeignHPA", message));
     }
-    Some(("False", "NotApplied", format!("Karmada could not bring the HPA {key} to {cluster}: {why}")))
+    Some(("False", NOT_APPLIED, format!("Karmada could not bring the HPA {key} to {cluster}: {why}")))
+}
+
+/// Workloads of others that Karmada leaves alone, and fhpa too.
+fn left_alone(observed: &Observed<'_>) -> Option<ConditionParts> {
+    let (_, why) = observed.left_alone.first()?;
+    let clusters: Vec<&str> = observed.left_alone.iter().map(|(cluster, _)| *cluster).collect();
+    let message = format!(
+        "{} has a workload of that name that is not Karmada's, so it gets no HPA, and the other clusters have its share: \
+         remove the workload there, or let Karmada take it over with conflictResolution: Overwrite in the policy: {why}",
+        Few(&clusters)
+    );
+    Some(("False", NOT_APPLIED, message))
 }

@@ -264,7 +264,9 @@ impl Release<'_> {
         let known = self.known().asked;
         let stored = binding.entries();
         let mut unasked: Vec<String> = Vec::new();
-        for (cluster, _) in stored.iter().filter(|(cluster, _)| !known.contains_key(*cluster)) {
+        // What runs of a workload that is not Karmada's is not handed back.
+        let own = |cluster: &str| binding.left_alone().all(|(other, _)| other != cluster);
+        for (cluster, _) in stored.iter().filter(|(cluster, _)| !known.contains_key(*cluster) && own(cluster)) {
             unasked.push(cluster.to_owned());
         }
         for clusters in unasked.chunks(ASKED) {
