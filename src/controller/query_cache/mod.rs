@@ -134,7 +134,12 @@ impl<Q: Query, R: Response> QueryCache<Q, R> {
     /// Queries these clusters, except for fresh results, and waits a moment for all of them. Returns whether all have
     /// responded or are left alone; otherwise a result may still arrive.
     pub async fn refresh(&self, clusters: &[&str], query: &Q) -> bool {
-        let (now, fresh) = (clock::steady(), self.inner.times.fresh);
+        self.refresh_older(clusters, query, self.inner.times.fresh).await
+    }
+
+    /// As [`Self::refresh`], except for results that are younger than `fresh`.
+    pub async fn refresh_older(&self, clusters: &[&str], query: &Q, fresh: Duration) -> bool {
+        let now = clock::steady();
         let requests: Vec<_> =
             clusters.iter().filter_map(|cluster| self.start(cluster, query, fresh, false, now)).collect();
         if requests.is_empty() {

@@ -1,6 +1,6 @@
 //! Checks before a takeover: whether the workload can be scaled, read and handed back
-//! (docs/design.md#law-7-look-before-taking, docs/design.md#law-11-stay-in-its-lane). Talks to the API server; does not
-//! write the workload, its binding or Karmada's interpreter.
+//! (docs/design.md#law-7-look-before-taking, docs/design.md#law-11-stay-in-its-lane), and that nothing else scales it.
+//! Talks to the API server; does not write the workload, its binding or Karmada's interpreter.
 
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;
@@ -10,7 +10,8 @@ use tracing::debug;
 
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
-use super::observe::PlacementSpec;
+use super::manifest::adopts;
+use super::observe::{PlacementSpec, foreign_hpas, observe};
 use super::progress::{Progress, UNSEEN, bound};
 use super::worker::FederatedHpaWorker;
 use super::write::takeover::{Takeover, target};
@@ -20,6 +21,8 @@ use crate::controller::failure::{Asked, Failure, WriteError, reason};
 use crate::controller::managers;
 use crate::controller::request::write;
 use crate::decision::backoff::ErrorClass;
+use crate::decision::few::Few;
+use crate::decision::health::AMBIGUOUS;
 use crate::decision::kinds::{self, Unfit};
 use crate::runtime::leader::Leader;
 
@@ -76,7 +79,11 @@ impl FederatedHpaWorker {
             Ok(()) => {}
         }
         let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
-        if let Err(failure) = divisible(view, binding) {
+        let placement_spec = match divisible(view, binding) {
+            Ok(placement_spec) => placement_spec,
+            Err(failure) => return self.decline(leader, view, failure).await,
+        };
+        if let Err(failure) = self.unrivalled(view, binding, &placement_spec).await {
             return self.decline(leader, view, failure).await;
         }
         match self.takeover.rehearse(leader, view).await {
@@ -110,6 +117,36 @@ impl FederatedHpaWorker {
             return Err(Failure::new(ErrorClass::Transient, KINDS_UNKNOWN, message.to_owned()));
         }
         Ok(())
+    }
+
+    /// Whether no HPA of the users scales the workload where fhpa would write its own: then neither would scale. One of
+    /// the same name is not replaced, and scales on; one that can be adopted is deleted after the takeover.
+    async fn unrivalled(
+        &self,
+        view: &View,
+        binding: &Binding,
+        placement_spec: &PlacementSpec<'_>,
+    ) -> Result<(), Failure> {
+        let entry = &view.federated_hpa;
+        let observed = observe(view, binding, placement_spec, &self.live, (self.clock)());
+        let chosen = observed.request.clusters.iter().filter(|cluster| cluster.chosen);
+        let chosen = chosen.map(|cluster| cluster.name).collect();
+        let mut rivals = foreign_hpas::look(&self.live, view, chosen).await;
+        let (adopts, own) = (adopts(&entry.object), entry.key().name);
+        rivals.retain(|found| found.hpa.name != *own && (!adopts || found.hpa.owner.is_some()));
+        if rivals.is_empty() {
+            return Ok(());
+        }
+        let remedy = if rivals.iter().any(|found| found.hpa.owner.is_some()) {
+            "delete it with its owner, which would restore it".to_owned()
+        } else {
+            format!("delete it there, or annotate this object with {}: \"true\" to have it deleted", names::ADOPT)
+        };
+        let message = format!(
+            "another HPA scales this workload in member clusters, so it is not taken over: {remedy}; the other HPA is {}",
+            Few(&rivals)
+        );
+        Err(Failure::new(ErrorClass::Refused, AMBIGUOUS, message))
     }
 
     /// The workload cannot be taken over: reports why, and hands back a binding that was suspended at its creation.

@@ -1,11 +1,12 @@
 //! Other autoscalers of a workload, in karmada-apiserver and in members.
 
-use embedded_apiserver::faults::Which;
+use embedded_apiserver::faults::{Moment, Which};
 use embedded_apiserver::status::StatusError;
-use fhpa::playground::json::text;
+use fhpa::playground::json::{items, text};
+use fhpa::playground::objects::{Objects, Written};
 use serde_json::{Value, json};
 
-use super::{Stage, kind, weights};
+use super::{Stage, deployment, hpa, kind, policy, weights};
 use crate::stories::Process;
 
 /// A plain HPA of the workload `web`.
@@ -133,5 +134,89 @@ async fn an_hpa_that_somebody_would_restore_is_reported_and_not_deleted() {
     assert_eq!(said, "False AmbiguousSelector");
     assert!(message.ends_with(r#""keda-hpa-web" in member2 (of a policy of Karmada)"#), "{message}");
     assert!(stage.member("member2", "HorizontalPodAutoscaler", "keda-hpa-web").await.is_some());
+    one.stop().await;
+}
+
+/// The Deployment `web` with an HPA `web-local` of the users in each of the clusters, which keep their replicas.
+async fn scaled_by_members(clusters: &[&str]) -> (Stage, Process) {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.create(policy(weights(&[1, 1]))).await;
+    let mut web = deployment("web", 2);
+    web["metadata"]["labels"]["resourcetemplate.karmada.io/retain-replicas"] = json!("true");
+    stage.create(web).await;
+    stage.pass(20).await;
+    for cluster in clusters {
+        let mut local = hpa(1, 6, json!({}));
+        local["apiVersion"] = json!("autoscaling/v2");
+        local["kind"] = json!("HorizontalPodAutoscaler");
+        local["metadata"]["name"] = json!("web-local");
+        local["spec"].as_object_mut().unwrap().remove("mode");
+        stage.fleet.member(cluster).unwrap().create(&local).await.unwrap();
+    }
+    stage.pass(30).await;
+    (stage, one)
+}
+
+/// The user deletes `web-local`.
+async fn delete_local(stage: &Stage, cluster: &str) {
+    let found = stage.member(cluster, "HorizontalPodAutoscaler", "web-local").await.unwrap();
+    let objects = Objects::new(stage.fleet.member(cluster).unwrap().client());
+    let written = objects.delete(&kind("HorizontalPodAutoscaler"), &found).await.unwrap();
+    assert!(matches!(written, Written::Done(_)), "{written:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_members_scale_is_taken_over_only_when_their_hpas_are_gone() {
+    let (stage, one) = scaled_by_members(&["member1", "member2"]).await;
+    stage.hpa(2, 20, json!({})).await;
+    stage.pass(60).await;
+    let (said, message) = ready(&stage).await;
+    assert_eq!(said, "False AmbiguousSelector", "{message}");
+    assert!(message.contains(r#""web-local" in member1, "web-local" in member2"#), "{message}");
+    stage.fleet.load().set("prod", "web", 600);
+    stage.pass(120).await;
+    assert_eq!(
+        (stage.bounds().await, stage.replicas().await),
+        ("- -".into(), "6 6".into()),
+        "the users' HPAs scale on"
+    );
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"].get("suspension"), None, "{binding}");
+    assert!(items(&stage.get("FederatedHPA", "web").await, "/metadata/finalizers").is_empty());
+    delete_local(&stage, "member1").await;
+    stage.pass(70).await;
+    assert!(ready(&stage).await.1.contains(r#" "web-local" in member2"#), "{:?}", ready(&stage).await);
+    delete_local(&stage, "member2").await;
+    stage.pass(90).await;
+    assert_eq!((ready(&stage).await.0, stage.bounds().await), ("True MemberHPAsReady".into(), "1..10 1..10".into()));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_members_scale_is_taken_over_at_once_when_the_object_adopts() {
+    let (stage, one) = scaled_by_members(&["member1"]).await;
+    stage.hpa(2, 20, json!({})).await;
+    stage.pass(10).await;
+    assert_eq!((ready(&stage).await.0, stage.bounds().await), ("False AmbiguousSelector".into(), "- -".into()));
+    let adopt = json!({"metadata": {"annotations": {"fhpa.karmada.io/adopt-hpa": "true"}}});
+    stage.patch("FederatedHPA", "web", adopt).await;
+    stage.pass(10).await;
+    assert_eq!(stage.bounds().await, "1..10 1..10");
+    stage.pass(80).await;
+    assert_eq!(stage.member("member1", "HorizontalPodAutoscaler", "web-local").await, None);
+    assert_eq!(ready(&stage).await.0, "True MemberHPAsReady");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_does_not_answer_delays_a_takeover_by_seconds_only() {
+    let (stage, one) = scaled_by_members(&[]).await;
+    let which = Which { verb: "get".into(), resource: "clusters/proxy".into(), name: "member1".into() };
+    let _held = stage.fleet.control().faults().hold(which, Moment::Arriving);
+    stage.hpa(2, 20, json!({})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "1..10 1..10");
     one.stop().await;
 }

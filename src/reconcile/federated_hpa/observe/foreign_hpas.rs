@@ -1,7 +1,8 @@
-//! HPAs in members that are not fhpa's and scale the workload too (docs/design.md#on-the-wire). Does not wait; queries
-//! run in the background.
+//! HPAs in members that are not fhpa's and scale the workload too (docs/design.md#on-the-wire). Only a takeover waits
+//! for the answers; other queries run in the background.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -12,6 +13,10 @@ use super::members::{HPA_TIMES, MemberQuery, TIMES};
 use crate::decision::health::{AMBIGUOUS, SCALING_ACTIVE};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
+
+/// Before a takeover an answer that is younger than this counts: less than the time until the next attempt, so that each
+/// attempt asks again.
+const LATELY: Duration = Duration::from_secs(30);
 
 /// An HPA that is not fhpa's, with its cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +66,9 @@ pub fn ambiguous(view: &View) -> impl Iterator<Item = &str> {
 pub fn refresh(live: &LiveState, view: &View, now: Timestamp) -> Option<Timestamp> {
     let mut asked = false;
     for cluster in ambiguous(view) {
-        asked |= refresh_in(live, view, cluster, TIMES.kept);
+        // An answer that names none may be from before the other HPA, as from the takeover.
+        let named = !found(live, view, std::iter::once(cluster)).is_empty();
+        asked |= refresh_in(live, view, cluster, if named { TIMES.kept } else { TIMES.fresh });
     }
     asked.then(|| now.checked_add(TIMES.kept).ok()).flatten()
 }
@@ -73,8 +80,20 @@ pub fn refresh_all<'a>(live: &LiveState, view: &View, clusters: impl Iterator<It
     }
 }
 
-fn refresh_in(live: &LiveState, view: &View, cluster: &str, fresh: std::time::Duration) -> bool {
-    let reachable = live.cache.cluster(cluster).is_some_and(|known| can_be_asked(&known.object));
+/// Queries the clusters that are reachable and waits for their answers, but no longer than one of them may take. Returns
+/// the HPAs that scale the workload.
+pub async fn look(live: &LiveState, view: &View, mut clusters: Vec<&str>) -> Vec<Found> {
+    clusters.retain(|cluster| is_reachable(live, cluster) && !is_silent(view, cluster));
+    live.members.wait_for(&clusters, &query(view), LATELY).await;
+    found(live, view, clusters.into_iter())
+}
+
+fn is_reachable(live: &LiveState, cluster: &str) -> bool {
+    live.cache.cluster(cluster).is_some_and(|known| can_be_asked(&known.object))
+}
+
+fn refresh_in(live: &LiveState, view: &View, cluster: &str, fresh: Duration) -> bool {
+    let reachable = is_reachable(live, cluster);
     if reachable {
         live.members.refresh(cluster, &query(view), fresh);
     }
@@ -83,7 +102,7 @@ fn refresh_in(live: &LiveState, view: &View, cluster: &str, fresh: std::time::Du
 
 /// Forgets an HPA that was deleted: its cluster is queried again at once.
 pub fn refresh_at_once(live: &LiveState, view: &View, cluster: &str) {
-    refresh_in(live, view, cluster, std::time::Duration::ZERO);
+    refresh_in(live, view, cluster, Duration::ZERO);
 }
 
 fn query(view: &View) -> MemberQuery {

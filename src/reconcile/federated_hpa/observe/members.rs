@@ -40,8 +40,9 @@ pub const TIMES: Times = Times {
     rest: Duration::from_secs(10),
     absence: Duration::from_mins(1),
 };
-/// Durations of queries for HPAs, which change seldom.
-pub const HPA_TIMES: Times = Times { fresh: Duration::from_mins(5), kept: Duration::from_mins(15), ..TIMES };
+/// Durations of queries for HPAs, which change seldom. Only a takeover waits for them.
+pub const HPA_TIMES: Times =
+    Times { fresh: Duration::from_mins(5), kept: Duration::from_mins(15), patience: TIMES.answer, ..TIMES };
 /// Most HPAs of a namespace to read.
 const HPAS: u32 = 500;
 /// Most pods to read; with more, at least this many are unschedulable.
@@ -114,6 +115,13 @@ impl Members {
     pub fn refresh(&self, cluster: &str, query: &MemberQuery, fresh: Duration) {
         if let Some(queries) = &self.0 {
             queries.of(query).refresh_in_background(cluster, query, fresh);
+        }
+    }
+
+    /// Queries the clusters, except for results younger than `fresh`, and waits for a while until they have answered.
+    pub async fn wait_for(&self, clusters: &[&str], query: &MemberQuery, fresh: Duration) {
+        if let Some(queries) = &self.0 {
+            queries.of(query).refresh_older(clusters, query, fresh).await;
         }
     }
 
