@@ -187,8 +187,8 @@ pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn Rel
     // A suspended one would not divide the binding that Karmada's scheduler may not.
     let divides = |hpa: &&KnownFederatedHPA| hpa.distributed && !hpa.suspended && !hpa.deleting;
     let Some(hpa) = hpas.iter().find(divides) else { return Vec::new() };
-    let kept = related_objects.keeps_replicas(&resource.api_version, &resource.kind);
-    if kinds::divisible(&resource.api_version, &resource.kind, kept).is_err() {
+    let retention = related_objects.retention(&resource.api_version, &resource.kind);
+    if kinds::divisible(&resource.api_version, &resource.kind, retention).is_err() {
         return Vec::new();
     }
     let suspension = match &spec.suspension {

@@ -4,10 +4,23 @@
 use std::fmt;
 
 use super::api_version::ApiVersion;
+use super::names::RETAIN_REPLICAS;
 use super::suggestion::nearest;
 
 /// How an installation names the API group that has no name.
 pub const CORE_GROUP: &str = "core";
+
+/// What the customizations of Karmada's interpreter retain of the objects of a kind. A script for a kind is run in place
+/// of what Karmada does by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Retention {
+    /// None has a script for the kind.
+    Native,
+    /// A script keeps the replicas of objects with the label.
+    Replicas,
+    /// A script does not: the name of its customization.
+    Other(String),
+}
 
 /// Why objects of a kind cannot be scaled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +39,11 @@ pub enum Unfit {
         /// The argument of `fhpa install --scale-kind`.
         resource: String,
     },
+    /// Members do not keep the replicas that their HPAs set: a script of the users takes the place of what would.
+    NotKept {
+        /// The customization with the script.
+        customization: String,
+    },
 }
 
 impl fmt::Display for Unfit {
@@ -41,6 +59,14 @@ impl fmt::Display for Unfit {
             Self::NotAllowed { resource } => {
                 write!(f, "this installation does not scale it: allow it with `fhpa install --scale-kind {resource}`")
             }
+            Self::NotKept { customization } => write!(
+                f,
+                "members do not keep the replicas that their HPAs set, since the retention script of the \
+                 ResourceInterpreterCustomization {customization:?} does not name the label {RETAIN_REPLICAS}: have it copy \
+                 the replicas too, as in `if desiredObj.metadata.labels and \
+                 desiredObj.metadata.labels[\"{RETAIN_REPLICAS}\"] == \"true\" then desiredObj.spec.replicas = \
+                 observedObj.spec.replicas end`"
+            ),
         }
     }
 }
@@ -61,23 +87,25 @@ pub fn has_replicas(api_version: &str, kind: &str) -> Result<(), Unfit> {
     }
 }
 
-/// Checks that a FederatedHPA can divide objects of a kind among clusters. `kept` is whether members keep the replicas
-/// of such objects by the configuration of Karmada's interpreter; `None` while that is not known. Deployments are
-/// always kept.
+/// Checks that a FederatedHPA can divide objects of a kind among clusters: that members keep their replicas.
+/// `retention` is `None` while it is not known.
 ///
 /// # Errors
 /// Why it cannot.
-pub fn divisible(api_version: &str, kind: &str, kept: Option<bool>) -> Result<(), Unfit> {
+pub fn divisible(api_version: &str, kind: &str, retention: Option<Retention>) -> Result<(), Unfit> {
     has_replicas(api_version, kind)?;
-    if keeps_by_itself(api_version, kind) || kept != Some(false) {
-        return Ok(());
+    match retention {
+        None | Some(Retention::Replicas) => return Ok(()),
+        Some(Retention::Native) if keeps_by_itself(api_version, kind) => return Ok(()),
+        Some(Retention::Native) => {}
+        Some(Retention::Other(customization)) => return Err(Unfit::NotKept { customization }),
     }
     let group = ApiVersion::parse(api_version).map(|version| version.group).unwrap_or_default();
     let group = if group.is_empty() { CORE_GROUP } else { group };
     Err(Unfit::NotAllowed { resource: format!("{group}/{}s", kind.to_lowercase()) })
 }
 
-/// Whether members keep the replicas of the kind without a configuration of Karmada's interpreter.
+/// Whether members keep the replicas of the kind where no customization of Karmada's interpreter retains anything of it.
 #[must_use]
 pub fn keeps_by_itself(api_version: &str, kind: &str) -> bool {
     (api_version, kind) == ("apps/v1", "Deployment")
@@ -103,12 +131,15 @@ mod tests {
 
     #[test]
     fn a_kind_is_divided_only_where_members_keep_its_replicas() {
-        assert_eq!(divisible("apps/v1", "Deployment", Some(false)), Ok(()));
-        assert_eq!(divisible("apps/v1", "StatefulSet", Some(true)), Ok(()));
+        assert_eq!(divisible("apps/v1", "Deployment", Some(Retention::Native)), Ok(()));
+        assert_eq!(divisible("apps/v1", "StatefulSet", Some(Retention::Replicas)), Ok(()));
         assert_eq!(divisible("argoproj.io/v1alpha1", "Rollout", None), Ok(()), "not known yet");
-        let unfit = divisible("argoproj.io/v1alpha1", "Rollout", Some(false)).unwrap_err();
+        let unfit = divisible("argoproj.io/v1alpha1", "Rollout", Some(Retention::Native)).unwrap_err();
         assert!(unfit.to_string().ends_with("`fhpa install --scale-kind argoproj.io/rollouts`"), "{unfit}");
-        let unfit = divisible("v1", "ReplicationController", Some(false)).unwrap_err().to_string();
+        let unfit = divisible("v1", "ReplicationController", Some(Retention::Native)).unwrap_err().to_string();
         assert!(unfit.ends_with("`fhpa install --scale-kind core/replicationcontrollers`"), "{unfit}");
+        let theirs = Some(Retention::Other("theirs".to_owned()));
+        let unfit = divisible("apps/v1", "Deployment", theirs).unwrap_err().to_string();
+        assert!(unfit.contains(r#"the ResourceInterpreterCustomization "theirs" does not name the label"#), "{unfit}");
     }
 }

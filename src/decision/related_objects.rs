@@ -1,6 +1,8 @@
 //! Other objects in the control plane that rules may read. Pure: an interface, filled by watches in the server and by
 //! the given files on the command line.
 
+use super::kinds::Retention;
+
 /// Identifies an object that can be scaled. Two references are one target when kind, group and name are equal; the API
 /// version does not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -129,9 +131,8 @@ pub trait RelatedObjects {
     fn scalers_on(&self, _target: &Target) -> Vec<KnownScaler> {
         Vec::new()
     }
-    /// Whether members keep the replicas of objects of a kind, by the configuration of Karmada's interpreter; `None`
-    /// while that is not known.
-    fn keeps_replicas(&self, _api_version: &str, _kind: &str) -> Option<bool> {
+    /// What customizations of Karmada's interpreter retain of objects of a kind; `None` while that is not known.
+    fn retention(&self, _api_version: &str, _kind: &str) -> Option<Retention> {
         None
     }
 }

@@ -9,6 +9,7 @@ use fhpa::admission::object::Object;
 use fhpa::admission::review::Reviewer;
 use fhpa::admission::verdict::{Denial, Verdict};
 use fhpa::decision::cron::zones::Zones;
+use fhpa::decision::kinds::Retention;
 use fhpa::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, KnownScaler, RelatedObjects, Target};
 use fhpa::decision::validation::Settings;
 use fhpa::runtime::zones::ZoneDatabase;
@@ -44,8 +45,9 @@ impl RelatedObjects for Others {
         found.sort();
         found
     }
-    fn keeps_replicas(&self, api_version: &str, kind: &str) -> Option<bool> {
-        self.kept.as_ref().map(|kept| kept.contains(&(api_version, kind)))
+    fn retention(&self, api_version: &str, kind: &str) -> Option<Retention> {
+        let of = |kept: bool| if kept { Retention::Replicas } else { Retention::Native };
+        self.kept.as_ref().map(|kept| of(kept.contains(&(api_version, kind))))
     }
 }
 

@@ -108,8 +108,11 @@ pub(super) fn validate_divisible(
     findings: &mut Findings,
 ) {
     let (api_version, kind) = (&*reference.api_version, &*reference.kind);
-    let kept = around.related_objects.keeps_replicas(api_version, kind);
-    if let Err(unfit @ Unfit::NotAllowed { .. }) = kinds::divisible(api_version, kind, kept) {
+    let retention = around.related_objects.retention(api_version, kind);
+    // A kind without replicas is refused in every mode.
+    if let Err(unfit @ (Unfit::NotAllowed { .. } | Unfit::NotKept { .. })) =
+        kinds::divisible(api_version, kind, retention)
+    {
         findings.invalid(RULE, &path.field("kind"), kind, unfit.to_string());
     }
 }

@@ -9,31 +9,26 @@ use serde_json::json;
 use tracing::debug;
 
 use super::cache::View;
-use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::cache::entry::Binding;
 use super::manifest::adopts;
-use super::observe::{PlacementSpec, foreign_hpas, observe};
+use super::observe::{PlacementSpec, foreign_hpas, kind, observe};
 use super::progress::{Progress, UNSEEN, bound};
 use super::worker::FederatedHpaWorker;
 use super::write::takeover::{Takeover, target};
 use super::write::writer::merging;
 use super::{names, status};
-use crate::controller::failure::{Asked, Failure, WriteError, reason};
+use crate::controller::failure::{Asked, Failure, WriteError};
 use crate::controller::managers;
 use crate::controller::request::write;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::few::Few;
 use crate::decision::health::AMBIGUOUS;
-use crate::decision::kinds::{self, Unfit};
 use crate::runtime::leader::Leader;
 
 /// The ResourceBinding cannot be parsed.
 pub const BINDING_UNREADABLE: &str = "BindingUnreadable";
 /// Somebody else suspends Karmada's scheduler for a workload that is not divided yet.
 pub const SCHEDULING_SUSPENDED: &str = "SchedulingSuspended";
-/// The kind is not enabled in the installation.
-pub const KIND_NOT_ALLOWED: &str = "KindNotAllowed";
-/// The enabled kinds are not known yet.
-const KINDS_UNKNOWN: &str = "KindsUnknown";
 
 /// The placement by which a workload is divided.
 ///
@@ -69,7 +64,7 @@ fn unreadable(binding: &Binding, why: &str) -> Failure {
 impl FederatedHpaWorker {
     /// Checks, and adds the finalizer to the FederatedHPA if all is well.
     pub(crate) async fn begin(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
-        match self.fits(&view.federated_hpa) {
+        match kind::fits(&self.live, &view.federated_hpa) {
             // The kinds are being listed.
             Err(failure) if failure.class == ErrorClass::Transient => {
                 self.report_unplanned(leader, view, failure.reason, failure.message).await?;
@@ -96,27 +91,6 @@ impl FederatedHpaWorker {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Whether the kind is enabled in the installation.
-    fn fits(&self, entry: &FederatedHpaEntry) -> Result<(), Failure> {
-        let target = &entry.object.spec.scale_target_ref;
-        let (api_version, kind) = (&*target.api_version, &*target.kind);
-        let kept = self.live.cache.kinds.keeps(api_version, kind);
-        kinds::divisible(api_version, kind, kept).map_err(|unfit| {
-            let message = format!("{kind} of {api_version}: {unfit}");
-            let reason = match unfit {
-                Unfit::Fixed { .. } => reason::TARGET_NOT_SCALABLE,
-                Unfit::NotAllowed { .. } => KIND_NOT_ALLOWED,
-            };
-            Failure::new(ErrorClass::Refused, reason, message)
-        })?;
-        if kept.is_none() && !kinds::keeps_by_itself(api_version, kind) {
-            let message = "it is not known yet which kinds members keep replicas of: the user of the kubeconfig needs list and \
-                           watch on resourceinterpretercustomizations";
-            return Err(Failure::new(ErrorClass::Transient, KINDS_UNKNOWN, message.to_owned()));
-        }
-        Ok(())
     }
 
     /// Whether no HPA of the users scales the workload where fhpa would write its own: then neither would scale. One of

@@ -14,7 +14,7 @@ use crate::decision::kinds::keeps_by_itself;
 use crate::install::kinds::{REPLICAS, defined_paths, kept_path};
 use crate::install::permissions::ScaledKind;
 use crate::reconcile::scale_target::{TargetRef, Targets};
-use crate::runtime::watch::kept;
+use crate::runtime::watch::{RetentionScript, retention_script};
 
 /// What is known of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,9 +25,17 @@ pub struct Kind {
     pub kept: bool,
 }
 
+/// What customizations and definitions say of a kind.
+#[derive(Clone, Debug, Default)]
+struct Said {
+    path: Option<String>,
+    /// Whether a retention script keeps replicas; `None`: there is no script.
+    kept: Option<bool>,
+}
+
 /// The kinds, by API version and kind.
 #[derive(Clone, Debug, Default)]
-pub struct Kinds(BTreeMap<(String, String), Kind>);
+pub struct Kinds(BTreeMap<(String, String), Said>);
 
 impl Kinds {
     /// What is known of a kind.
@@ -36,15 +44,16 @@ impl Kinds {
         let known = self.0.get(&(api_version.to_owned(), kind.to_owned())).cloned().unwrap_or_default();
         // The kinds of Kubernetes that can be scaled are in its core group and in apps.
         let native = matches!(api_version, "v1" | "apps/v1").then(|| pointer(REPLICAS));
-        Kind { path: known.path.or(native), kept: known.kept || keeps_by_itself(api_version, kind) }
+        let kept = known.kept.unwrap_or_else(|| keeps_by_itself(api_version, kind));
+        Kind { path: known.path.or(native), kept }
     }
 
     /// A customization of Karmada's interpreter.
     pub fn customized(&mut self, customization: &ResourceInterpreterCustomization) {
-        let Some(kind) = kept(customization) else { return };
+        let Some(RetentionScript { api_version, kind, keeps }) = retention_script(customization) else { return };
         let path = kept_path(&customization.spec.customizations.retention.lua_script).map(pointer);
-        let known = self.0.entry(kind).or_default();
-        known.kept = true;
+        let known = self.0.entry((api_version, kind)).or_default();
+        known.kept = Some(keeps || known.kept == Some(true));
         known.path = path.or_else(|| known.path.take());
     }
 

@@ -324,8 +324,9 @@ fn left(object: &str, target: &Target, plural: &str, seen: &SurveyedWorkload) ->
     let allow = format!("`fhpa install --scale-kind {}/{plural}`", if group.is_empty() { CORE_GROUP } else { group });
     match why.first()? {
         Uncorrected::Unkept => Some(format!(
-            "{object}: members do not keep the replicas of a {kind}, as the customization that makes them is not in the backup: \
-             Karmada sets those of the template of {kind} {namespace}/{name} in {clusters}. Run {allow}, and run this again"
+            "{object}: members do not keep the replicas of a {kind}, as the customization that makes them is not in the backup, \
+             or another takes its place: Karmada sets those of the template of {kind} {namespace}/{name} in {clusters}. \
+             Run {allow}, and run this again"
         )),
         Uncorrected::Unknown => Some(format!(
             "{object}: it is not known where a {kind} has its replicas, so the Works of {kind} {namespace}/{name} in {clusters} \

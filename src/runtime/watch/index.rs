@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::kind_index::KindIndex;
 use super::kinds::KeptKinds;
 use super::scalers::Scalers;
+use crate::decision::kinds::Retention;
 use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, KnownScaler, RelatedObjects, Target};
 
 /// Index of all kinds.
@@ -40,8 +41,8 @@ impl RelatedObjects for Index {
         self.scalers.on(target)
     }
 
-    fn keeps_replicas(&self, api_version: &str, kind: &str) -> Option<bool> {
-        self.kinds.keeps(api_version, kind)
+    fn retention(&self, api_version: &str, kind: &str) -> Option<Retention> {
+        self.kinds.retention(api_version, kind)
     }
 }
 

@@ -7,35 +7,70 @@ use parking_lot::RwLock;
 
 use super::event_handler::EventHandler;
 use crate::api::ResourceInterpreterCustomization;
+use crate::decision::kinds::Retention;
 use crate::decision::names::RETAIN_REPLICAS;
 
-/// API version and kind.
-type Kind = (String, String);
+/// A retention script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetentionScript {
+    /// API version of the kind that it is for.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// Whether it keeps the replicas of objects with the label.
+    pub keeps: bool,
+}
 
-/// The kinds, by name of their customization; `None` until they were listed once.
+/// The retention scripts, by name of their customization; `None` until they were listed once.
 #[derive(Debug, Default)]
-pub struct KeptKinds(RwLock<Option<BTreeMap<String, Kind>>>);
+pub struct KeptKinds(RwLock<Option<BTreeMap<String, RetentionScript>>>);
 
 impl KeptKinds {
-    /// Whether members keep replicas of objects of the kind; `None` while that is not known.
+    /// What is retained of objects of the kind; `None` while that is not known.
     #[must_use]
-    pub fn keeps(&self, api_version: &str, kind: &str) -> Option<bool> {
+    pub fn retention(&self, api_version: &str, kind: &str) -> Option<Retention> {
         let known = self.0.read();
-        let known = known.as_ref()?;
-        Some(known.values().any(|(version, name)| version == api_version && name == kind))
+        let about =
+            |(_, script): &(&String, &RetentionScript)| script.api_version == api_version && script.kind == kind;
+        let mut found = Retention::Native;
+        for (name, script) in known.as_ref()?.iter().filter(about) {
+            if script.keeps {
+                return Some(Retention::Replicas);
+            }
+            found = Retention::Other(name.clone());
+        }
+        Some(found)
     }
 
-    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Kind>)) {
-        change(self.0.write().get_or_insert_default());
+    /// Returns whether it changed anything.
+    fn replace(&self, listed: BTreeMap<String, RetentionScript>) -> bool {
+        let mut known = self.0.write();
+        let changed = known.as_ref() != Some(&listed);
+        *known = Some(listed);
+        changed
+    }
+
+    /// Returns whether it changed anything.
+    fn set(&self, name: &str, script: Option<RetentionScript>) -> bool {
+        let mut known = self.0.write();
+        let known = known.get_or_insert_default();
+        let before = known.remove(name);
+        let changed = before != script;
+        known.extend(script.map(|script| (name.to_owned(), script)));
+        changed
     }
 }
 
-/// The API version and kind whose replicas a customization keeps: those of objects with the label.
+/// The retention script of a customization.
 #[must_use]
-pub fn kept(customization: &ResourceInterpreterCustomization) -> Option<Kind> {
+pub fn retention_script(customization: &ResourceInterpreterCustomization) -> Option<RetentionScript> {
     let spec = &customization.spec;
-    let kind = (spec.target.api_version.clone(), spec.target.kind.clone());
-    spec.customizations.retention.lua_script.contains(RETAIN_REPLICAS).then_some(kind)
+    let script = &spec.customizations.retention.lua_script;
+    (!script.is_empty()).then(|| RetentionScript {
+        api_version: spec.target.api_version.clone(),
+        kind: spec.target.kind.clone(),
+        keeps: script.contains(RETAIN_REPLICAS),
+    })
 }
 
 fn name(customization: &ResourceInterpreterCustomization) -> String {
@@ -46,7 +81,7 @@ fn name(customization: &ResourceInterpreterCustomization) -> String {
 pub struct KindReader {
     kinds: Arc<KeptKinds>,
     tell: Box<dyn Fn() + Send>,
-    listing: BTreeMap<String, Kind>,
+    listing: BTreeMap<String, RetentionScript>,
 }
 
 impl KindReader {
@@ -55,6 +90,12 @@ impl KindReader {
     pub fn new(kinds: Arc<KeptKinds>, tell: impl Fn() + Send + 'static) -> Self {
         Self { kinds, tell: Box::new(tell), listing: BTreeMap::new() }
     }
+
+    fn tell_if(&self, changed: bool) {
+        if changed {
+            (self.tell)();
+        }
+    }
 }
 
 impl EventHandler<ResourceInterpreterCustomization> for KindReader {
@@ -62,28 +103,24 @@ impl EventHandler<ResourceInterpreterCustomization> for KindReader {
         self.listing.clear();
     }
     fn listed(&mut self, object: &ResourceInterpreterCustomization) {
-        self.listing.extend(kept(object).map(|kind| (name(object), kind)));
+        self.listing.extend(retention_script(object).map(|script| (name(object), script)));
     }
     fn end(&mut self) {
         let listed = std::mem::take(&mut self.listing);
-        self.kinds.change(|known| *known = listed);
-        (self.tell)();
+        self.tell_if(self.kinds.replace(listed));
     }
     fn put(&mut self, object: &ResourceInterpreterCustomization) {
-        self.kinds.change(|known| {
-            known.remove(&name(object));
-            known.extend(kept(object).map(|kind| (name(object), kind)));
-        });
-        (self.tell)();
+        self.tell_if(self.kinds.set(&name(object), retention_script(object)));
     }
     fn take(&mut self, _: &str, name: &str) {
-        self.kinds.change(|known| _ = known.remove(name));
-        (self.tell)();
+        self.tell_if(self.kinds.set(name, None));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use serde_json::json;
 
     use super::*;
@@ -98,14 +135,34 @@ mod tests {
     fn a_kind_is_kept_while_a_customization_says_so() {
         let kinds = Arc::new(KeptKinds::default());
         let mut reader = KindReader::new(Arc::clone(&kinds), || {});
-        assert_eq!(kinds.keeps("apps/v1", "StatefulSet"), None);
+        assert_eq!(kinds.retention("apps/v1", "StatefulSet"), None);
         reader.begin();
         reader.listed(&custom("sets", "StatefulSet", &format!("labels[{RETAIN_REPLICAS:?}]")));
         reader.listed(&custom("others", "ReplicaSet", "return desiredObj"));
         reader.end();
-        let keeps = |kind| kinds.keeps("apps/v1", kind).unwrap();
-        assert!(keeps("StatefulSet") && !keeps("ReplicaSet"), "a script that does not look at the label keeps nothing");
+        let retention = |kind| kinds.retention("apps/v1", kind).unwrap();
+        assert_eq!(retention("StatefulSet"), Retention::Replicas);
+        assert_eq!(retention("ReplicaSet"), Retention::Other("others".to_owned()), "it does not look at the label");
+        assert_eq!(retention("Deployment"), Retention::Native);
         reader.take("", "sets");
-        assert!(!kinds.keeps("apps/v1", "StatefulSet").unwrap());
+        assert_eq!(retention("StatefulSet"), Retention::Native);
+    }
+
+    #[test]
+    fn only_changes_are_told() {
+        let told = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&told);
+        let mut reader = KindReader::new(Arc::default(), move || _ = counted.fetch_add(1, Ordering::Relaxed));
+        let list = |reader: &mut KindReader| {
+            reader.begin();
+            reader.listed(&custom("sets", "StatefulSet", "return desiredObj"));
+            reader.end();
+            told.load(Ordering::Relaxed)
+        };
+        assert_eq!((list(&mut reader), list(&mut reader)), (1, 1));
+        reader.put(&custom("health", "Deployment", ""));
+        assert_eq!(list(&mut reader), 1, "it retains nothing");
+        reader.put(&custom("sets", "StatefulSet", RETAIN_REPLICAS));
+        assert_eq!(told.load(Ordering::Relaxed), 2);
     }
 }

@@ -17,7 +17,7 @@ mod watch_error;
 pub use definitions::{Definitions, Served};
 pub use event_handler::EventHandler;
 pub use index::Index;
-pub use kinds::{KeptKinds, KindReader, kept};
+pub use kinds::{KeptKinds, KindReader, RetentionScript, retention_script};
 pub use readers::{Intakes, Readers};
 pub use scalers::{ScalerReader, Scalers};
 pub use source::{MANAGED_BY, OURS, Watches};

@@ -219,8 +219,8 @@ async fn that_members_do_not_keep_the_replicas_of_a_kind_is_said_after_a_restore
     stage.delete("ResourceInterpreterCustomization", CUSTOMIZATION).await;
     let (done, said) = run(&stage, false, |_| {}).await;
     let told = "FederatedHPA prod/web: members do not keep the replicas of a Store, as the customization that makes them is not \
-                in the backup: Karmada sets those of the template of Store prod/web in member1, member2. Run `fhpa install \
-                --scale-kind shop.example.com/stores`, and run this again";
+                in the backup, or another takes its place: Karmada sets those of the template of Store prod/web in member1, \
+                member2. Run `fhpa install --scale-kind shop.example.com/stores`, and run this again";
     assert!(!done && said.contains(told) && !said.contains("can start"), "{said}");
     let made = json!({"apiVersion": customization["apiVersion"], "kind": customization["kind"],
         "metadata": {"name": CUSTOMIZATION}, "spec": customization["spec"]});

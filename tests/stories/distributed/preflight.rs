@@ -150,3 +150,74 @@ async fn a_binding_that_cannot_be_read_is_said_and_nothing_is_decided_by_it() {
     assert_eq!(by_us, [""; 0]);
     one.stop().await;
 }
+
+/// A customization of the users.
+fn retention(kind: &str, script: &str) -> Value {
+    json!({"apiVersion": "config.karmada.io/v1alpha1", "kind": "ResourceInterpreterCustomization",
+        "metadata": {"name": "theirs"}, "spec": {"target": {"apiVersion": "apps/v1", "kind": kind},
+        "customizations": {"retention": {"luaScript": script}}}})
+}
+
+const ANNOTATIONS: &str = "function Retain(desiredObj, observedObj)\n  desiredObj.metadata.annotations = observedObj.metadata.annotations\n  return desiredObj\nend";
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_whose_customization_keeps_no_replicas_is_not_taken_over() {
+    let stage = Stage::new(2).await;
+    stage.create(retention("Deployment", ANNOTATIONS)).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.web(2, weights(&[1, 1])).await;
+    stage.hpa(2, 20, json!({})).await;
+    stage.pass(30).await;
+    stage.fleet.load().set("prod", "web", 800);
+    stage.pass(120).await;
+    let told = said(&stage).await;
+    assert!(
+        told.starts_with("Ready=False KindNotAllowed: Deployment of apps/v1: "),
+        "{told} {}",
+        stage.replicas().await
+    );
+    assert!(told.contains(r#"ResourceInterpreterCustomization "theirs""#), "{told}");
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("- -".into(), "1 1".into()));
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"].get("suspension"), None, "{binding}");
+    assert!(items(&stage.get("FederatedHPA", "web").await, "/metadata/finalizers").is_empty());
+    let script = fhpa::install::kinds::customizations(&[])
+        .into_iter()
+        .find(|one| text(one, "/spec/target/kind") == "StatefulSet");
+    let script = text(&script.unwrap(), "/spec/customizations/retention/luaScript").to_owned();
+    stage
+        .patch(
+            "ResourceInterpreterCustomization",
+            "theirs",
+            json!({"spec": {"customizations": {"retention": {"luaScript": script}}}}),
+        )
+        .await;
+    stage.pass(120).await;
+    assert_eq!(
+        (stage.bounds().await, stage.replicas().await),
+        ("1..10 1..10".into(), "8 8".into()),
+        "{}",
+        said(&stage).await
+    );
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_members_no_longer_keep_replicas_of_says_so() {
+    let stage = Stage::new(2).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.web(2, weights(&[1, 1])).await;
+    stage.hpa(2, 20, json!({})).await;
+    stage.pass(30).await;
+    assert!(said(&stage).await.starts_with("Ready=True MemberHPAsReady"));
+    stage.create(retention("Deployment", ANNOTATIONS)).await;
+    stage.pass(10).await;
+    let told = said(&stage).await;
+    assert!(told.starts_with("Ready=False KindNotAllowed: Deployment of apps/v1: "), "{told}");
+    stage.delete("ResourceInterpreterCustomization", "theirs").await;
+    stage.pass(10).await;
+    assert!(said(&stage).await.starts_with("Ready=True MemberHPAsReady"));
+    one.stop().await;
+}

@@ -226,12 +226,12 @@ impl Cache {
         inner.complete && inner.member_hpas.about(key).next().is_some()
     }
 
-    /// The scalable kinds may have changed: objects that wait for this are reconciled again.
+    /// The scalable kinds changed: all objects are reconciled again, since what a new one waits for can end what a held
+    /// one relies on.
     pub fn learnt_kinds(&self) {
         let mut inner = self.inner.lock();
-        let waiting = inner.federated_hpas.all().filter(|entry| !entry.held()).map(|entry| entry.key());
-        let waiting: Vec<Key> = waiting.collect();
-        inner.changed.extend(waiting);
+        let all: Vec<Key> = inner.federated_hpas.all().map(|entry| entry.key()).collect();
+        inner.changed.extend(all);
         drop(inner);
         self.change.notify_one();
     }

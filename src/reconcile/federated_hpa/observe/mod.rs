@@ -5,6 +5,7 @@ pub mod confirmation;
 pub mod failover;
 pub mod foreign_hpa;
 pub mod foreign_hpas;
+pub mod kind;
 mod known;
 pub mod live_state;
 pub mod members;
@@ -19,6 +20,7 @@ use super::observe::live_state::{LiveState, can_be_asked};
 use super::write_id;
 use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::resource_binding::WorkloadStatus;
+use crate::controller::failure::Failure;
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
@@ -97,6 +99,8 @@ pub struct Observed<'a> {
     pub unready: Vec<&'a str>,
     /// Clusters that do not confirm their writes and reject queries, and the message of the first.
     pub unread: Option<(Vec<&'a str>, String)>,
+    /// Why members do not keep the replicas that their HPAs set.
+    pub unkept: Option<Failure>,
     /// HPAs of members that scale the workload too.
     pub foreign: Vec<foreign_hpas::Found>,
     /// What of the placement has no effect.
@@ -166,6 +170,7 @@ pub fn observe<'a>(
         requirements,
         unready: Vec::new(),
         unread: confirmation::unread(live, view),
+        unkept: kind::unfit(live, &view.federated_hpa),
         foreign: foreign_hpas::found(live, view, foreign_hpas::ambiguous(view)),
         unsupported: binding.unsupported(),
         unmet,

@@ -241,7 +241,7 @@ pub fn ready(
     failure: Option<&Failure>,
     now: Timestamp,
 ) -> ConditionParts {
-    if let Some(failure) = failure {
+    if let Some(failure) = failure.or(observed.unkept.as_ref()) {
         return ("False", failure.reason, failure.message.clone());
     }
     if let Some(parts) = refused(view).or_else(|| left_alone(observed)) {
