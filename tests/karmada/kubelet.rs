@@ -12,6 +12,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
+use crate::observer::Steady;
 use crate::plane::resource;
 
 /// Between the binding of a pod and its readiness.
@@ -173,7 +174,7 @@ pub async fn nodes(client: &Client, member: &str, count: usize, cores: u32) {
 /// Runs pods until the runtime ends. Ends of watches are no trouble: the member may be killed and come back.
 pub async fn run(client: Client, pods: Arc<Pods>) {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource("v1", "Pod", "pods"));
-    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
+    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).backoff(Steady));
     loop {
         match events.try_next().await {
             Ok(Some(watcher::Event::Apply(pod) | watcher::Event::InitApply(pod))) => {

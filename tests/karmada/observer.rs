@@ -208,7 +208,7 @@ fn api(plane: &Plane, version: &str, kind: &str, plural: &str) -> (Api<DynamicOb
 }
 
 /// A watch that failed begins again after half a second: after an outage of a minute what happens is seen in order.
-struct Steady;
+pub struct Steady;
 
 impl Iterator for Steady {
     type Item = Duration;
