@@ -52,7 +52,7 @@ impl Inner {
         for entry in [&change.before, &change.after].into_iter().flatten() {
             let subject = entry.subject();
             let Some(target) = self.shared.get_mut(&subject) else { continue };
-            self.changed.append(&mut target.wake());
+            self.changed.append(&mut target.wake(&change.key));
             if self.entries.keys_about(&subject).nth(1).is_none() {
                 self.shared.remove(&subject);
             } else if self.entries.get(&change.key).is_some_and(|entry| entry.subject() == subject) {
@@ -135,14 +135,15 @@ impl CronCache {
         Some((*at, Arc::clone(entry), shared.attempts(entry)))
     }
 
-    /// Stores what became of due runs of `entry`, for other objects on its target, and reports those that wait for it
-    /// as changed.
+    /// Stores what became of due runs of `entry`, for other objects on its target, and reports those that wait as changed
+    /// where it makes a difference to them.
     pub fn attempted(&self, entry: &Entry, attempts: &[Attempt]) {
         let mut inner = self.inner.lock();
         let Inner { shared, changed, .. } = &mut *inner;
-        if let Some(shared) = shared.get_mut(&entry.subject()) {
-            shared.attempt(entry, attempts.to_vec());
-            changed.append(&mut shared.wake());
+        if let Some(shared) = shared.get_mut(&entry.subject())
+            && shared.attempt(entry, attempts.to_vec())
+        {
+            changed.append(&mut shared.wake(&entry.key));
             self.notify(&inner);
         }
     }
