@@ -1,5 +1,7 @@
 //! Steps of a plan -> writes (apply). Talks to the API server.
 
+use std::collections::BTreeSet;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -113,13 +115,16 @@ impl Applier {
         if about.evicts {
             return self.regroup(about.leader, &written, about.group).await;
         }
-        self.answer(about.leader, &written, about.group, true).await
+        let before: BTreeSet<&str> = about.binding.entries().iter().map(|(cluster, _)| cluster).collect();
+        let moved = before != entries.iter().map(|entry| entry.cluster).collect();
+        let decided = moved || is_regrouped(binding, about.group) || !is_scheduled(binding) || is_rescheduled(binding);
+        self.answer(about.leader, &written, about.group, decided).await
     }
 
     /// Writes the affinity group in use, and since when, and no more: an abandoned one is not gone back to at once,
     /// whatever an eviction waits for.
     async fn regroup(&self, leader: &Leader, binding: &ResourceBinding, group: &str) -> Result<(), WriteError> {
-        if group.is_empty() || group == binding.status.scheduler_observing_affinity_name {
+        if !is_regrouped(binding, group) {
             return Ok(());
         }
         let now = stored((self.clock)());
@@ -146,13 +151,13 @@ impl Applier {
         if about.evicts || status.scheduler_observed_generation == binding.metadata.generation {
             return Ok(false);
         }
-        let regrouped = !about.group.is_empty() && about.group != status.scheduler_observing_affinity_name;
-        let decided = regrouped || !is_scheduled(binding) || is_rescheduled(binding);
+        let decided = is_regrouped(binding, about.group) || !is_scheduled(binding) || is_rescheduled(binding);
         self.answer(about.leader, binding, about.group, decided).await?;
         Ok(true)
     }
 
-    /// Writes that the generation of `binding` is scheduled; `decided` is whether by a decision.
+    /// Writes that the generation of `binding` is scheduled; `decided` is whether by a decision, not by other numbers of
+    /// replicas in the same clusters.
     async fn answer(
         &self,
         leader: &Leader,
@@ -171,6 +176,10 @@ impl Applier {
         }
         self.writer.binding(leader, binding, json!({"status": status}), true).await.map(|_| ())
     }
+}
+
+fn is_regrouped(binding: &ResourceBinding, group: &str) -> bool {
+    !group.is_empty() && group != binding.status.scheduler_observing_affinity_name
 }
 
 /// Whether a new division is asked for that the status does not record. karmada-scheduler would divide at once when the
