@@ -18,6 +18,8 @@ use crate::rig::program::{Program, free_ports, home};
 
 /// User of the processes, who has what the roles give.
 pub const USER: &str = "fhpa";
+/// An external metric that is summed over the members.
+pub const JOBS: &str = "jobs";
 const REPLICAS: [&str; 2] = ["one", "two"];
 
 /// An installation.
@@ -126,6 +128,7 @@ impl Fhpa {
         arguments.extend(["--listen".into(), format!("127.0.0.1:{}", self.ports[at]).into()]);
         arguments.extend(["--identity".into(), name.into(), "--health-probe-bind-address".into(), "0".into()]);
         arguments.extend(["--estimators".into(), "off".into(), "--shutdown-delay".into(), "0".into()]);
+        arguments.extend(["--external-metrics-sum".into(), JOBS.into()]);
         arguments.extend(self.arguments.iter().cloned());
         let running = home(&self.home, name);
         let program = Program::start(&running, env!("CARGO_BIN_EXE_fhpa").as_ref(), &arguments);

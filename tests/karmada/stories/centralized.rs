@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::operator::JOBS;
 use crate::stand::{MEMBERS, Stand};
 
 const NAME: &str = "central";
@@ -79,17 +80,16 @@ pub async fn one_computation_scales_over_all_clusters(stand: &mut Stand) {
 }
 
 pub async fn a_workload_at_zero_is_woken_by_an_external_metric(stand: &mut Stand) {
-    const METRIC: &str = "jobs";
     let waiting = |stand: &Stand, jobs: [u32; 3]| {
         for (member, jobs) in MEMBERS.iter().zip(jobs) {
-            stand.lab.member(member).pods.set_external(METRIC, jobs);
+            stand.lab.member(member).pods.set_external(JOBS, jobs);
         }
     };
     stand.workload(NAME, 3, &MEMBERS).await;
     stand.runs(NAME, &MEMBERS.map(|member| (member, 1))).await;
     waiting(stand, [30, 0, 0]);
     let target = json!({"type": "AverageValue", "averageValue": "10"});
-    let metric = json!({"type": "External", "external": {"metric": {"name": METRIC}, "target": target}});
+    let metric = json!({"type": "External", "external": {"metric": {"name": JOBS}, "target": target}});
     let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 15}});
     let more = json!({"mode": "Centralized", "behavior": behavior, "metrics": [metric]});
     stand.federated(NAME, 0, 12, more).await;

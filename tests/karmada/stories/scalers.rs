@@ -52,12 +52,13 @@ pub async fn another_hpa_is_found_and_adopted(stand: &mut Stand) {
     stand
         .soon("it is told of", async |stand| {
             let said = ready(stand, name).await;
-            said.starts_with("False ConflictingScaler") && said.contains("legacy")
+            said.starts_with("False AmbiguousSelector") && said.contains("legacy")
         })
         .await;
     let count = stand.observer.note(name);
     stand.delete("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "legacy").await;
-    stand.soon("all is well", async |stand| ready(stand, name).await.starts_with("True")).await;
+    let well = async |stand: &Stand| ready(stand, name).await.starts_with("True");
+    stand.later(std::time::Duration::from_secs(120), "all is well", well).await;
     // One that only a member has, under a name of its own.
     let plane = &stand.lab.member("member2").plane;
     let hpas = plane.api("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Some("prod"));
