@@ -187,8 +187,9 @@ pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn Rel
     // A suspended one would not divide the binding that Karmada's scheduler may not.
     let divides = |hpa: &&KnownFederatedHPA| hpa.distributed && !hpa.suspended && !hpa.deleting;
     let Some(hpa) = hpas.iter().find(divides) else { return Vec::new() };
-    let retention = related_objects.retention(&resource.api_version, &resource.kind);
-    if kinds::divisible(&resource.api_version, &resource.kind, retention).is_err() {
+    // While it is not known whether the workload can be taken over, Karmada's scheduler divides it.
+    let Some(retention) = related_objects.retention(&resource.api_version, &resource.kind) else { return Vec::new() };
+    if kinds::divisible(&resource.api_version, &resource.kind, Some(retention)).is_err() {
         return Vec::new();
     }
     let suspension = match &spec.suspension {

@@ -221,10 +221,18 @@ fn binding(suspension: &str) -> String {
 const MARKED: &str = r#"{"op":"add","path":"/metadata/annotations","value":{"fhpa.karmada.io/suspended-for":"web"}}"#;
 
 fn suspended(operation: Operation, binding: &str, around: &[&str]) -> String {
-    let reviewer = reviewer_with(others(around), Settings::default());
+    let known = Others { kept: Some(Vec::new()), ..others(around) };
+    let reviewer = reviewer_with(known, Settings::default());
     let verdict = review(&reviewer, Endpoint::MutateResourceBinding, operation, binding, None);
     assert_eq!(verdict.denial, None);
     serde_json::to_string(&verdict.patch).unwrap()
+}
+
+#[test]
+fn a_new_binding_is_left_to_the_scheduler_while_it_is_not_known_whether_members_keep_replicas() {
+    let reviewer = reviewer_with(others(&[&right()]), Settings::default());
+    let verdict = review(&reviewer, Endpoint::MutateResourceBinding, Operation::Create, &binding(""), None);
+    assert_eq!((verdict.denial, verdict.patch), (None, Vec::new()));
 }
 
 #[test]

@@ -44,8 +44,11 @@ pub(super) fn entries<'a>(
                 }
             }
             Transition::Have { .. } | Transition::Rest => {
-                entries.now.extend(cluster.entry.map(entry));
-                entries.last.extend(cluster.entry.map(entry));
+                // What Karmada leaves alone it may create one day, before there is an HPA that holds it.
+                let most = if cluster.left_alone { 1 } else { Replicas::MAX };
+                let kept = cluster.entry.map(|replicas| entry(replicas.min(most)));
+                entries.now.extend(kept);
+                entries.last.extend(kept);
             }
             Transition::Leave(_) | Transition::Drop => {
                 let Some(replicas) = cluster.entry else { continue };

@@ -11,6 +11,7 @@ use tracing::debug;
 use super::cache::View;
 use super::cache::entry::Binding;
 use super::manifest::adopts;
+use super::observe::foreign_hpas::Found;
 use super::observe::{PlacementSpec, foreign_hpas, kind, observe};
 use super::progress::{Progress, UNSEEN, bound};
 use super::worker::FederatedHpaWorker;
@@ -105,9 +106,9 @@ impl FederatedHpaWorker {
         let observed = observe(view, binding, placement_spec, &self.live, (self.clock)());
         let chosen = observed.request.clusters.iter().filter(|cluster| cluster.chosen);
         let chosen = chosen.map(|cluster| cluster.name).collect();
-        let mut rivals = foreign_hpas::look(&self.live, view, chosen).await;
         let (adopts, own) = (adopts(&entry.object), entry.key().name);
-        rivals.retain(|found| found.hpa.name != *own && (!adopts || found.hpa.owner.is_some()));
+        let counts = |found: &Found| found.hpa.name != *own && (!adopts || found.hpa.owner.is_some());
+        let rivals = foreign_hpas::look(&self.live, view, chosen, counts).await;
         if rivals.is_empty() {
             return Ok(());
         }

@@ -81,11 +81,27 @@ pub fn refresh_all<'a>(live: &LiveState, view: &View, clusters: impl Iterator<It
 }
 
 /// Queries the clusters that are reachable and waits for their answers, but no longer than one of them may take. Returns
-/// the HPAs that scale the workload.
-pub async fn look(live: &LiveState, view: &View, mut clusters: Vec<&str>) -> Vec<Found> {
+/// the HPAs that scale the workload and count.
+pub async fn look(
+    live: &LiveState,
+    view: &View,
+    mut clusters: Vec<&str>,
+    counts: impl Fn(&Found) -> bool + Copy,
+) -> Vec<Found> {
     clusters.retain(|cluster| is_reachable(live, cluster) && !is_silent(view, cluster));
+    let known = |clusters: &[&str]| -> Vec<Found> {
+        found(live, view, clusters.iter().copied()).into_iter().filter(counts).collect()
+    };
+    // As long as one cluster still has such an HPA, the others need not be asked again.
+    if let Some(Found { cluster, .. }) = known(&clusters).first() {
+        let first = [cluster.as_str()];
+        live.members.wait_for(&first, &query(view), LATELY).await;
+        if !known(&first).is_empty() {
+            return known(&clusters);
+        }
+    }
     live.members.wait_for(&clusters, &query(view), LATELY).await;
-    found(live, view, clusters.into_iter())
+    known(&clusters)
 }
 
 fn is_reachable(live: &LiveState, cluster: &str) -> bool {
