@@ -250,7 +250,8 @@ impl Past {
         let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
         let place = court.world.clusters.get(cluster);
         let labelled = place.and_then(|place| place.labelled);
-        let late = late || [self.placed, self.taken, labelled].into_iter().flatten().any(gives_up);
+        let narrowed = world.acts_on(target).and_then(|(_, hpa)| hpa.narrowed);
+        let late = late || [self.placed, self.taken, labelled, narrowed].into_iter().flatten().any(gives_up);
         let tainted = place.and_then(|place| place.tainted);
         let waited = [tainted, self.switched].into_iter().flatten().min();
         let late = late || left == 0 && waited.is_some_and(|since| ended(since, court.world));

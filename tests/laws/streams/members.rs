@@ -496,6 +496,16 @@ fn a_tainted_or_relabelled_cluster_may_leave_after_the_longest_time_of_a_replace
     };
     relabelled(600).keeps();
     relabelled(300).breaks("law 3");
+    let excluded = |seconds: i64| {
+        let mut stream = Stream::untold();
+        stream.edit("", "FederatedHPA", |hpa| hpa["spec"]["clusterAffinity"] = json!({"exclude": ["member1"]}));
+        stream.pass(seconds);
+        stream.put("", binding(&[("member2", 4)]));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    excluded(600).keeps();
+    excluded(300).breaks("law 3");
     let taken = |seconds: i64| {
         let mut stream = Stream::untold();
         stream.pass(1_000);

@@ -100,6 +100,9 @@ pub struct Federated {
     pub older: VecDeque<(Timestamp, i64)>,
     /// Until when its status had the whole of it in every cluster, where it has not any more.
     pub copied: Option<Timestamp>,
+    /// `spec.clusterAffinity`, and when it was last edited.
+    pub affinity: Value,
+    pub narrowed: Option<Timestamp>,
 }
 
 impl Federated {

@@ -66,7 +66,12 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         Bounds { min: bounds.min.max(least).min(bounds.max.max(bounds.min)), ..bounds }
     };
     let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), held(one, bounds(Some(one)))));
+    let affinity = at(object, "/spec/clusterAffinity").cloned().unwrap_or_default();
+    let narrowed =
+        before.as_ref().and_then(|before| if before.affinity == affinity { before.narrowed } else { Some(now) });
     let mut hpa = Federated {
+        affinity,
+        narrowed,
         uid: text(object, "/metadata/uid").to_owned(),
         bounds: bounds(object.get("spec")),
         thresholds: preferences.filter_map(|one| int(one, "/autoscalingMaxThreshold")).collect(),
