@@ -138,7 +138,11 @@ impl Stand {
 
     /// Waits until so many pods are ready in each member.
     pub async fn runs(&self, app: &str, replicas: &[(&str, usize)]) {
-        let in_time = tokio::time::timeout(SOON, async {
+        self.runs_within(SOON, app, replicas).await;
+    }
+
+    pub async fn runs_within(&self, patience: Duration, app: &str, replicas: &[(&str, usize)]) {
+        let in_time = tokio::time::timeout(patience, async {
             while !replicas.iter().all(|(member, count)| self.observer.ready_in(member, app) == *count) {
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
@@ -154,7 +158,7 @@ impl Stand {
                     hpa["status"]
                 );
             }
-            panic!("{app} does not run {replicas:?} within {SOON:?}: {told}");
+            panic!("{app} does not run {replicas:?} within {patience:?}: {told}");
         }
     }
 
