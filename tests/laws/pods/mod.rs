@@ -63,7 +63,7 @@ impl Law for Pods {
             return;
         }
         if change.kind == "HorizontalPodAutoscaler" {
-            self.saw_hpa(change, world);
+            self.saw_hpa(change, world, court.terms.queue);
             return;
         }
         let object = change.object();
@@ -195,7 +195,7 @@ impl Pods {
         }
     }
 
-    fn saw_hpa(&mut self, change: &Change<'_>, world: &World) {
+    fn saw_hpa(&mut self, change: &Change<'_>, world: &World, queue: SignedDuration) {
         let name = Name::of(change.object());
         let Some(hpa) = world.federated.get(&name) else { return };
         let Some(past) = self.past.get_mut(hpa.workload()) else { return };
@@ -205,7 +205,8 @@ impl Pods {
         (share.min, share.max) = bounds.map_or((0, i64::MAX), |bounds| (bounds.min, bounds.max));
         // Whoever wrote the lower max did not know what the member's HPA had added in that moment.
         // After Duplicated the max cannot be raised again for it before those of all clusters are down.
-        let divided = hpa.copied.filter(|copied| world.now.duration_since(*copied) < AFTERMATH);
+        // Both writes, the lower max and the one after it, pass Karmada's queue.
+        let divided = hpa.copied.filter(|copied| world.now.duration_since(*copied) < AFTERMATH + queue * 2);
         if let Some((at, by)) = share.raised.filter(|_| share.asked > share.max)
             && (world.now.duration_since(at) < REPORTED || divided.is_some_and(|copied| at >= copied))
         {
