@@ -1,4 +1,5 @@
-//! The APIs `metrics.k8s.io` and `external.metrics.k8s.io` of a member, from the data of its kubelets. I/O: serves on the loopback interface.
+//! The APIs `metrics.k8s.io` and `external.metrics.k8s.io` of a member, from the data of its kubelets. I/O: serves on the
+//! loopback interface.
 
 use std::convert::Infallible;
 use std::sync::Arc;

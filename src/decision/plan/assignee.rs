@@ -30,9 +30,14 @@ impl Assignee<'_, '_> {
         self.participant.cluster.may_run().max(self.target.memory.floor())
     }
 
-    /// Lower limit of its max: its running replicas, its replacement replicas, and its min.
+    /// Lower limit of its max and of its min: its running replicas, its replacement replicas, and its lower threshold.
+    pub(super) fn least(&self) -> Replicas {
+        self.asked().max(self.participant.cluster.limits.least)
+    }
+
+    /// Lower limit of its max while its min stays.
     pub(super) fn floor(&self) -> Replicas {
-        self.asked().max(self.target.bounds.min).max(self.participant.cluster.limits.least)
+        self.least().max(self.target.bounds.min)
     }
 
     /// Whether it may receive headroom: it donated none within the window.

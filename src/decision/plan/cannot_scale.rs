@@ -76,11 +76,7 @@ fn give_up(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
         let pending = assignee.target.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
         let gives = pending && counts(request, assignee) && assignee.may_give(request) && assignee.has_reacted(request);
         // A min that it has no room for would run nowhere. Under StaticWeighted it is the user's split.
-        let keeps = if request.policy.depends_on_capacity() {
-            assignee.asked().max(assignee.participant.cluster.limits.least).max(1)
-        } else {
-            assignee.floor()
-        };
+        let keeps = if request.policy.depends_on_capacity() { assignee.least().max(1) } else { assignee.floor() };
         if gives { assignee.target.bounds.max.saturating_sub(keeps) } else { 0 }
     };
     let spare: Vec<Replicas> = assignees.iter().map(gives).collect();

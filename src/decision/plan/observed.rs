@@ -201,8 +201,8 @@ impl Cluster<'_> {
     }
 
     /// As [`Self::running`]; while the replicas of a workload that the cluster has are unknown, those that its HPA last
-    /// reported or asked for, else its entry, as far as its HPA leaves them. Unknown ones are not none: a cluster that answers again
-    /// is not reported at once.
+    /// reported or asked for, else its entry, as far as its HPA leaves them. Unknown ones are not none: a cluster that
+    /// answers again is not reported at once.
     #[must_use]
     pub fn may_run(&self) -> Replicas {
         let wished = || self.last.map(|last| last.max(self.wished.unwrap_or_default()));

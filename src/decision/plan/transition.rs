@@ -133,9 +133,9 @@ struct Line<'a> {
     gentle: Replicas,
     /// Its running or replacement replicas; 1 where there is already an entry.
     busy: Replicas,
-    /// As `busy` and as `running`, without the extra pods of a rollout: no replicas of a leaving cluster are released for
-    /// these.
+    /// As `busy`, without the extra pods of a rollout: no replicas of a leaving cluster are released for these.
     asked: Replicas,
+    /// As `running`, without the extra pods of a rollout.
     stays: Replicas,
     /// Its running replicas; 1 where there is already an entry.
     running: Replicas,

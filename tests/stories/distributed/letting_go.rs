@@ -262,8 +262,8 @@ async fn a_kind_whose_replicas_karmada_does_not_divide_is_let_go_with_the_most_t
     one.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_scheduler_that_somebody_else_suspended_stays_suspended_when_the_workload_is_let_go() {
+/// A workload that is taken over while somebody else suspends Karmada's scheduler for it.
+async fn suspended_by_another() -> (Stage, Process) {
     let stage = Stage::new(2).await;
     let mut one = stage.controller("one");
     one.leads().await;
@@ -271,6 +271,12 @@ async fn a_scheduler_that_somebody_else_suspended_stays_suspended_when_the_workl
     stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"suspension": {"scheduling": true}}})).await;
     stage.hpa(2, 8, json!({})).await;
     stage.pass(30).await;
+    (stage, one)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scheduler_that_somebody_else_suspended_stays_suspended_when_the_workload_is_let_go() {
+    let (stage, one) = suspended_by_another().await;
     assert_eq!(stage.bounds().await, "1..4 1..4", "{:?}", stage.messages().await);
     stage.delete("FederatedHPA", "web").await;
     stage.pass(60).await;
@@ -287,13 +293,7 @@ async fn a_scheduler_that_somebody_else_suspended_stays_suspended_when_the_workl
 
 #[tokio::test(start_paused = true)]
 async fn a_suspension_that_its_owner_lifted_is_not_left_behind() {
-    let stage = Stage::new(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
-    stage.web(4, weights(&[1, 1])).await;
-    stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"suspension": {"scheduling": true}}})).await;
-    stage.hpa(2, 8, json!({})).await;
-    stage.pass(30).await;
+    let (stage, one) = suspended_by_another().await;
     stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"suspension": {"scheduling": false}}})).await;
     stage.pass(10).await;
     let binding = stage.get("ResourceBinding", "web-deployment").await;
