@@ -829,6 +829,41 @@ fn what_was_asked_of_a_cluster_that_has_nothing_yet_is_asked_of_others_when_it_i
     assert_eq!(asked(Cluster { memory: Memory::default(), ..nothing }), (0, false));
 }
 
+#[test]
+fn a_lower_max_that_is_on_its_way_keeps_what_its_cluster_added_meanwhile_although_nobody_is_a_candidate() {
+    let written = |max, confirmed, outstanding| {
+        let written = Some(Bounds { min: 1, max });
+        Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding, held: false })
+    };
+    let raised = |policy, (a, budget): (Cluster<'static>, u32), hpa: Option<Hpa>| {
+        let b = Cluster { chosen: false, state: LEAVES, hpa: written(6, true, 6), ..runs("b", 6) };
+        let a = Cluster { chosen: false, hpa, ..a };
+        let request = request(total(2, budget), policy, vec![a, b]);
+        let plan = plan(&request);
+        let step = |step: &fhpa::decision::plan::Step<'_>| match step.action {
+            Action::ApplyHpa { cluster, bounds, outstanding, .. } => {
+                (cluster.to_owned(), bounds.min, bounds.max, outstanding)
+            }
+            _ => panic!("{step:?}"),
+        };
+        assert_eq!(plan.now().count(), plan.steps.len());
+        plan.steps.iter().map(step).collect::<Vec<_>>()
+    };
+    let leaving = |replicas| Cluster { state: LEAVES, ..runs("a", replicas) };
+    let away = Cluster { state: ClusterState::Away, ..leaving(5) };
+    for policy in [Policy::Prioritized, Policy::StaticWeighted, Policy::Duplicated] {
+        let raised = |a, hpa| raised(policy, (a, 12), hpa);
+        assert_eq!(raised(leaving(5), written(3, false, 6)), [("a".to_owned(), 1, 5, 6)], "{policy:?}");
+        assert_eq!(raised(leaving(9), written(3, false, 6)), [("a".to_owned(), 1, 6, 6)], "no more may be in effect");
+        assert_eq!(raised(leaving(3), written(3, false, 6)), []);
+        assert_eq!(raised(leaving(5), written(3, true, 6)), [], "it has arrived");
+        assert_eq!(raised(away, written(3, false, 6)), [], "it may run nothing");
+    }
+    let smaller = |policy| raised(policy, (leaving(5), 9), written(3, false, 6));
+    assert_eq!(smaller(Policy::Prioritized), [], "maxReplicas is smaller than what may be in effect");
+    assert_eq!(smaller(Policy::Duplicated), [("a".to_owned(), 1, 5, 6)], "each has its own");
+}
+
 /// The floors and dues of the plan after one of `clusters` that a plan of this policy knows, by name.
 fn owed_by(policy: Policy, clusters: Vec<Cluster<'static>>) -> Vec<(String, u32, Option<u32>)> {
     let mut request = request(total(3, 60), policy, clusters);

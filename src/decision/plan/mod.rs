@@ -165,7 +165,7 @@ fn adjust(
 }
 
 /// Everything stays as it is: the user suspends the object, or no cluster serves (docs/design.md#failover: a control
-/// plane that reaches no cluster must not take bounds from clusters that may still run).
+/// plane that reaches no cluster must not take bounds from clusters that may still run, nor let go on what is on its way).
 fn unchanged<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Basis, note: Note) -> Plan<'a> {
     let kept = |cluster: &&'a Cluster<'a>| {
         let memory = Memory { lost: owed::waits(request, cluster.memory.lost, false), ..cluster.memory };
@@ -181,7 +181,7 @@ fn unchanged<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Bas
         next: renewals.min(),
         shares,
         binding: clusters.iter().filter_map(entry).collect(),
-        steps: Vec::new(),
+        steps: if request.suspended { Vec::new() } else { steps::kept(request, clusters) },
         notes: vec![note],
         idle: request.idle,
         divided: request.divided,

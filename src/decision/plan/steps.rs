@@ -69,6 +69,24 @@ pub(super) fn steps<'a>(
     (steps, last)
 }
 
+/// What is written while no cluster serves: a lower max that is still on its way is raised again to what the cluster
+/// runs meanwhile, within what may be in effect there. Nothing else would keep the replicas that its HPA added since.
+pub(super) fn kept<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>]) -> Vec<Step<'a>> {
+    let budget = Budget::of(request, clusters, &vec![Transition::Rest; clusters.len()]);
+    let above = budget.above > 0 && request.policy.divides();
+    let raised = |(at, cluster): (usize, &&'a Cluster<'a>)| {
+        let cluster: &'a Cluster<'a> = cluster;
+        let hpa = cluster.hpa.filter(|_| cluster.state != ClusterState::Away)?;
+        let written = hpa.written?;
+        let most = taken(cluster, above).min(cluster.limits.most).min(request.total.max);
+        let bounds = Bounds { max: cluster.keeps().min(most), ..written };
+        let write = Write { at, cluster, bounds, held: hpa.held };
+        let due = bounds.max > written.max;
+        due.then(|| write.step(Wait::Nothing, hpa.ceiling(), why(Some(written), bounds)))
+    };
+    clusters.iter().enumerate().filter_map(raised).collect()
+}
+
 /// Deletions of HPAs, of which those of clusters that do not go yet wait.
 fn removals<'a>(
     clusters: &[&'a Cluster<'a>],
