@@ -34,8 +34,10 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participant
         .collect();
     let returned = previous.iter().any(Option::is_none);
     if request.policy == Policy::StaticWeighted {
-        return if returned || filled(request, participants, &kept) != kept || regains(request, participants) {
-            assign(request, clusters, participants)
+        let steady = steady(participants);
+        let divides = returned || filled(request, participants, &kept) != kept || regains(request, participants);
+        return if divides || has_drifted(request, &steady, &kept) {
+            assign(request, clusters, &steady)
         } else {
             targets(clusters, participants, &previous, &kept)
         };
@@ -57,6 +59,19 @@ pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participant
         &present.iter().map(|participant| participant.cluster.target).collect::<Vec<_>>(),
         &of_present,
     )
+}
+
+/// The participants, each of which keeps what rounding gave it.
+fn steady<'a>(participants: &[Participant<'a>]) -> Vec<Participant<'a>> {
+    let max = |participant: &Participant<'_>| participant.cluster.target.map(|target| target.max);
+    participants.iter().map(|participant| Participant { kept: max(participant), ..*participant }).collect()
+}
+
+/// Whether the user's split differs from what is kept although nobody gave headroom: what limited it is gone, such as a
+/// cluster that did not answer while max was raised.
+fn has_drifted(request: &Request<'_>, steady: &[Participant<'_>], kept: &[Bounds]) -> bool {
+    let gave = steady.iter().any(|participant| participant.cluster.memory.gave.is_some());
+    !gave && bounds(request, steady).iter().zip(kept).any(|(fair, kept)| fair.max != kept.max)
 }
 
 /// Whether the user's split can apply again: a cluster that donated headroom has capacity or does not need any, no cluster

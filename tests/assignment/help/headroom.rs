@@ -2,7 +2,8 @@
 
 use fhpa::decision::hpa::behavior::Select;
 use fhpa::decision::plan::{
-    Action, Cause, Cluster, Hpa, HpaVersion, Memory, Plan, Policy, Reason, Request, Stuck, Why, plan,
+    Action, Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reason, Request, Stuck, Why,
+    plan,
 };
 use jiff::SignedDuration;
 
@@ -187,6 +188,39 @@ fn the_split_of_the_user_stands_when_a_cluster_is_at_its_max() {
     assert_eq!(targets(&plan), named([("m1", 1, 8), ("m2", 1, 14)]));
     // Others run what it may not.
     assert_eq!(assists(&plan), [("m2".to_owned(), 12)]);
+}
+
+/// What two clusters that had half of 40 each get, one plan after another, while the second is as `limited` says and after
+/// that.
+fn limited(scale_assist: bool, limited: fn(&Cluster<'static>) -> Cluster<'static>) -> [[u32; 2]; 3] {
+    let mut request = at_rest(Policy::StaticWeighted, [(room("m1", 50), 1, 20), (room("m2", 50), 1, 20)]);
+    request.scale_assist = scale_assist;
+    let m2 = request.clusters[1];
+    [false, true, false].map(|is_limited| {
+        let now = if is_limited { limited(&m2) } else { m2 };
+        request.clusters[1] = Cluster { target: request.clusters[1].target, memory: request.clusters[1].memory, ..now };
+        let seen = request.clone();
+        let plan = plan(&seen);
+        for (cluster, share) in request.clusters.iter_mut().zip(&plan.shares) {
+            (cluster.target, cluster.memory) = (Some(share.target), share.memory);
+        }
+        request.now += MINUTE;
+        ["m1", "m2"].map(|name| of(&plan, name).target.max)
+    })
+}
+
+#[test]
+fn what_limited_the_split_of_the_user_for_a_moment_limits_it_no_longer() {
+    for scale_assist in [true, false] {
+        let capped = limited(scale_assist, |m2| Cluster { cap: Some(8), ..*m2 });
+        assert_eq!(capped, [[20, 20], [32, 8], [20, 20]]);
+        let silent = limited(scale_assist, |m2| {
+            let written = Some(Bounds { min: 1, max: 5 });
+            let hpa = Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding: 5, held: false };
+            Cluster { state: ClusterState::Silent, hpa: Some(hpa), ..*m2 }
+        });
+        assert_eq!(silent, [[20, 20], [35, 5], [20, 20]]);
+    }
 }
 
 #[test]

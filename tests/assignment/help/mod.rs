@@ -28,7 +28,12 @@ fn ago(seconds: i64) -> Option<Timestamp> {
 fn at_rest<const N: usize>(policy: Policy, clusters: [(Cluster<'static>, u32, u32); N]) -> Request<'static> {
     let sum = |of: fn(&(Cluster<'static>, u32, u32)) -> u32| clusters.iter().map(of).sum::<u32>();
     let total = total(sum(|(_, min, _)| *min), sum(|(.., max)| *max));
-    let fleet = clusters.iter().map(|(cluster, ..)| *cluster).collect();
+    let weighs = clusters.iter().any(|(cluster, ..)| cluster.weight != 1);
+    // Where the case gives no weights, the user's split is the one that it has.
+    let weight = |cluster: &Cluster<'_>, max: u32| if weighs { cluster.weight } else { max.into() };
+    let weighed =
+        |(cluster, _, max): &(Cluster<'static>, u32, u32)| Cluster { weight: weight(cluster, *max), ..*cluster };
+    let fleet = clusters.iter().map(weighed).collect();
     let mut request = settled(request(total, policy, fleet));
     for (cluster, (before, min, max)) in request.clusters.iter_mut().zip(clusters) {
         let bounds = super::cases::total(min, max);

@@ -16,8 +16,9 @@ fn idle(policy: Policy) -> Request<'static> {
         load: Some(Load { value: 30, target: 100 }),
         ..runs(name, replicas)
     };
-    let m1 = (cluster("m1", 3, 2, 1), 2, 8);
-    let mut request = at_rest(policy, [m1, (cluster("m2", 2, 1, 2), 1, 8), (cluster("m3", 1, 3, 3), 3, 8)]);
+    let maxes = if policy == Policy::StaticWeighted { [12, 8, 4] } else { [8; 3] };
+    let [m1, m2, m3] = [cluster("m1", 3, 2, 1), cluster("m2", 2, 1, 2), cluster("m3", 1, 3, 3)];
+    let mut request = at_rest(policy, [(m1, 2, maxes[0]), (m2, 1, maxes[1]), (m3, 3, maxes[2])]);
     request.total.min = 2;
     request.basis = Some(plan(&request).basis);
     to_zero(request)
@@ -155,7 +156,7 @@ fn an_hpa_that_scales_to_zero_itself_gets_zero_as_its_min() {
     (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
     let asleep = plan(&request);
     assert_eq!(scales(&asleep), []);
-    assert_eq!(targets(&asleep)[2], ("m3".to_owned(), 0, 8));
+    assert_eq!(targets(&asleep)[2], ("m3".to_owned(), 0, 4));
     request.clusters[2].reach = Reach::BOUNDS;
     assert_eq!(scales(&plan(&request)), [("m2".to_owned(), 0, Why::ScaledToZero)]);
 }
@@ -178,12 +179,12 @@ fn an_hpa_that_scales_to_zero_itself_is_left_to_it_also_where_replicas_could_be_
     request.clusters[2].reach = own;
     (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
     let asleep = plan(&request);
-    assert_eq!((scales(&asleep), targets(&asleep)[2].clone()), (vec![], ("m3".to_owned(), 0, 8)));
+    assert_eq!((scales(&asleep), targets(&asleep)[2].clone()), (vec![], ("m3".to_owned(), 0, 4)));
     // It has started again: it keeps its min from now on.
     let cluster = &mut request.clusters[2];
     (cluster.memory.zero, cluster.current, cluster.load) = (true, Some(1), Some(TWICE));
     request.idle = None;
-    assert_eq!(targets(&plan(&request))[2], ("m3".to_owned(), 3, 8));
+    assert_eq!(targets(&plan(&request))[2], ("m3".to_owned(), 3, 4));
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn clusters_are_scaled_from_zero_to_what_a_burst_needs() {
     assert_eq!(burst(Policy::StaticWeighted, 120, None), named(2, 1), "no more than their mins");
     // Three run; the load asks for twelve, and they have no room for one more.
     assert_eq!(burst(Policy::StaticWeighted, 400, None), named(6, 3));
-    assert_eq!(burst(Policy::StaticWeighted, 4_000, None), named(8, 8), "up to their max");
+    assert_eq!(burst(Policy::StaticWeighted, 4_000, None), named(12, 8), "up to their max");
     assert_eq!(burst(Policy::StaticWeighted, 4_000, rules(Select::Max, 3, None)), named(3, 3), "as policies allow");
     assert_eq!(burst(Policy::Prioritized, 400, None), [("m2".to_owned(), 8)]);
 }
