@@ -2,16 +2,8 @@
 
 use std::str::FromStr;
 
-use crate::decision::validation::names;
-
-/// The name of a namespace.
-pub(super) fn namespace(text: &str) -> Result<String, String> {
-    names::label(text).map_or_else(|| Ok(text.to_owned()), Err)
-}
-
-fn name(text: &str) -> Result<String, String> {
-    names::subdomain(text).map_or_else(|| Ok(text.to_owned()), Err)
-}
+pub(super) use crate::decision::validation::names::namespace;
+use crate::decision::validation::names::object;
 
 /// An object by NAME or NAMESPACE/NAME.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +17,8 @@ impl FromStr for NamedObject {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once('/') {
-            Some((space, rest)) => Ok(Self { namespace: Some(namespace(space)?), name: name(rest)? }),
-            None => Ok(Self { namespace: None, name: name(text)? }),
+            Some((space, rest)) => Ok(Self { namespace: Some(namespace(space)?), name: object(rest)? }),
+            None => Ok(Self { namespace: None, name: object(text)? }),
         }
     }
 }

@@ -10,6 +10,7 @@ use kube::Client;
 
 use super::question;
 use super::terminal::{Color, printable};
+use crate::install::karmada::{self, Groups};
 use crate::run::recovery::{Plan, Planned, Recovery};
 use crate::run::{ControlPlaneArgs, LeaseArgs};
 use crate::runtime::clock;
@@ -54,7 +55,7 @@ Examples:
 
 Exit codes:
   0  the control plane says what the members run
-  1  something is left; the output says what
+  1  something is left: all of it where the API server is not that of Karmada; the output says what
   2  the arguments or a kubeconfig cannot be used";
 
 /// Something remains.
@@ -124,6 +125,10 @@ impl Run {
 
     /// Returns whether the control plane says what the members run.
     pub async fn run(mut self) -> bool {
+        if let Some(refusal) = karmada::refusal(&self.recovery.client, Groups::is_karmada).await {
+            self.say(&format!("Nothing was written: {refusal}"));
+            return false;
+        }
         if !self.dry_run && !self.is_still().await {
             return false;
         }

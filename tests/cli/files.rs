@@ -116,6 +116,20 @@ fn a_namespace_is_a_name() {
 }
 
 #[test]
+fn what_becomes_a_part_of_a_url_is_a_name() {
+    for (wrong, rule) in [
+        (&["controller", "--lease-name", "a/b"][..], "RFC 1123 subdomain"),
+        (&["recover", "--lease-namespace", "a.b"], "RFC 1123 label"),
+        (&["playground", "load", "a?b", "2"], "RFC 1123 subdomain"),
+        (&["playground", "load", "web", "2", "--namespace", ".."], "RFC 1123 label"),
+        (&["playground", "fail", "../status"], "RFC 1123 subdomain"),
+    ] {
+        let outcome = fhpa(wrong);
+        assert!(outcome.code == 2 && outcome.stderr.contains(rule), "{wrong:?}: {}", outcome.stderr);
+    }
+}
+
+#[test]
 fn the_flag_of_kubectl_works_too() {
     let outcome = fhpa(&["validate", "-f", "examples/web-shop.yaml", "-f", "examples/data-centre-first.yaml"]);
     assert_eq!((outcome.stdout.as_str(), outcome.code), ("2 FederatedHPAs checked: nothing wrong\n", 0));

@@ -254,6 +254,10 @@ async fn without_a_karmada_it_says_so() {
         let outcome = desk.fhpa("uninstall", more).await;
         assert_eq!((outcome.code, outcome.stdout), (1, format!("Nothing was done: {said}")));
     }
+    for more in [&["--yes"][..], &["--dry-run"]] {
+        let outcome = desk.fhpa("recover", more).await;
+        assert_eq!((outcome.code, outcome.stdout), (1, format!("Nothing was written: {said}")));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

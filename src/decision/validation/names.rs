@@ -29,6 +29,16 @@ pub fn label(text: &str) -> Option<String> {
     })
 }
 
+/// The name of a namespace, or why `text` is none.
+pub fn namespace(text: &str) -> Result<String, String> {
+    label(text).map_or_else(|| Ok(text.to_owned()), Err)
+}
+
+/// The name of an object, or why `text` is none.
+pub fn object(text: &str) -> Result<String, String> {
+    subdomain(text).map_or_else(|| Ok(text.to_owned()), Err)
+}
+
 fn is_label(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')

@@ -15,6 +15,7 @@ use clap::Subcommand;
 
 use crate::dashboard::loopback;
 use crate::dashboard::preview::Preview;
+use crate::decision::validation::names;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -71,26 +72,30 @@ enum Word {
     /// Set the load of a workload, over all clusters together.
     Load {
         /// Name of a Deployment or StatefulSet.
+        #[arg(value_parser = names::object)]
         workload: String,
         /// CPU, for example 3500m or 2.
         cpu: String,
         /// Namespace of the workload.
-        #[arg(long, short, default_value = "default")]
+        #[arg(long, short, default_value = "default", value_parser = names::namespace)]
         namespace: String,
     },
     /// Disconnect a cluster.
     Fail {
         /// Name of the cluster.
+        #[arg(value_parser = names::object)]
         cluster: String,
     },
     /// Connect a cluster again.
     Recover {
         /// Name of the cluster.
+        #[arg(value_parser = names::object)]
         cluster: String,
     },
     /// Add nodes to a cluster, or remove some.
     Nodes {
         /// Name of the cluster.
+        #[arg(value_parser = names::object)]
         cluster: String,
         /// How many: +4 or -1.
         #[arg(allow_negative_numbers = true)]

@@ -11,6 +11,7 @@ use crate::admission::registration::base_url;
 use crate::decision::fleet::patience::Patience;
 use crate::decision::hpa::pod::Startup;
 use crate::decision::lease::Timings;
+use crate::decision::validation::names;
 use crate::reconcile::federated_hpa::centralized::{self, MetricsSource};
 use crate::reconcile::federated_hpa::observe::failover;
 use crate::run::estimators::EstimatorArgs;
@@ -22,10 +23,10 @@ use crate::runtime::identity;
 #[command(next_help_heading = "Controller")]
 pub struct LeaseArgs {
     /// Name of the Lease in karmada-apiserver; its holder is the active replica.
-    #[arg(long, default_value = "fhpa", value_name = "NAME", value_parser = not_empty)]
+    #[arg(long, default_value = "fhpa", value_name = "NAME", value_parser = names::object)]
     pub lease_name: String,
     /// Namespace of the Lease.
-    #[arg(long, default_value = "karmada-system", value_name = "NAMESPACE", value_parser = not_empty)]
+    #[arg(long, default_value = "karmada-system", value_name = "NAMESPACE", value_parser = names::namespace)]
     pub lease_namespace: String,
 }
 
