@@ -7,6 +7,7 @@ use std::time::Duration;
 use fhpa::api;
 use fhpa::playground::clock::Clock;
 use fhpa::playground::fleet::{Fleet, Plan};
+use fhpa::playground::json::{deleting, name};
 use fhpa::playground::karmada::Timing;
 use fhpa::playground::member::Link;
 use fhpa::playground::objects::{Kind, Objects};
@@ -197,9 +198,12 @@ impl Scene {
         broken.iter().map(ToString::to_string).chain(self.found.iter().cloned()).collect()
     }
 
-    /// Whether cron rules run.
-    pub async fn has_crons(&self) -> bool {
-        !self.control.list(&kind("CronFederatedHPA"), "").await.unwrap().is_empty()
+    /// Removes all cron objects: their rules write for ever.
+    pub async fn remove_crons(&self) {
+        let crons = kind("CronFederatedHPA");
+        for cron in self.control.list(&crons, "").await.unwrap() {
+            self.control.delete(&crons, &cron).await.unwrap();
+        }
     }
 
     /// Whether a quota allows fewer replicas than there are.
@@ -214,6 +218,12 @@ impl Scene {
         let federated = laws.world().federated.iter();
         let federated = federated.filter(|(_, hpa)| hpa.conditions.iter().any(|one| waits(&one.reason)));
         federated.map(|(name, _)| format!("FederatedHPA {name} waits")).collect()
+    }
+
+    /// Works whose objects Karmada has yet to delete: after an outage it comes to them late.
+    pub async fn deletions(&self) -> Vec<String> {
+        let works = self.control.list(&kind("Work"), "").await.unwrap();
+        works.iter().filter(|work| deleting(work)).map(|work| format!("Work {} is deleted", name(work))).collect()
     }
 
     /// Requests that all API servers were asked.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::scene::Scene;
 use crate::stories::distributed::kind;
+use crate::stories::ending;
 
 /// Longest time until rest: after an outage Karmada comes to a Work as late as the outage was long, tolerations and
 /// replacements end after ten minutes, windows after five.
@@ -17,22 +18,23 @@ const LONGEST: i64 = 3_600;
 const LEASE: i64 = 400;
 /// Nothing is written for so long at rest.
 const QUIET: i64 = 150;
+/// So long are new processes looked at.
+const FRESH: u64 = 120;
 /// Changes of bounds on the way to rest, for each bound there is.
 const CHANGES: usize = 12;
 
-/// Waits for rest and looks at it. Says what is wrong.
-pub async fn settle(scene: &mut Scene) -> Result<(), String> {
+/// Waits for rest and looks at it. Says what is wrong, or what has changed a while later; `restarts`: although only new
+/// processes look at it, which remember nothing.
+pub async fn settle(scene: &mut Scene, restarts: bool) -> Result<Vec<String>, String> {
     scene.heal().await;
     // A Lease of a replica that is gone, or that was kept from all, runs out.
-    let begun = scene.wall.now();
-    while !scene.somebody_acts() && scene.wall.now().duration_since(begun) < SignedDuration::from_secs(LEASE) {
-        scene.pass(5).await;
-    }
+    lead(scene).await;
     // What was on its way arrives, pods start, members are ready again.
     scene.pass(120).await;
+    broken(scene)?;
+    scene.remove_crons().await;
     scene.watched.laws().freeze();
     let begun = scene.wall.now();
-    let cron_runs = scene.has_crons().await;
     loop {
         scene.pass(30).await;
         broken(scene)?;
@@ -42,21 +44,19 @@ pub async fn settle(scene: &mut Scene) -> Result<(), String> {
             let rest = laws.rest();
             rest.last.clone().map_or((rest.since, String::new()), |(at, what)| (at, what))
         };
-        let waits = scene.waits();
-        // Rules that run every few minutes write for ever, as does who tries again until a quota has room.
-        if now.duration_since(last) >= SignedDuration::from_secs(QUIET) && waits.is_empty() || cron_runs {
+        let mut waits = scene.waits();
+        waits.extend(scene.deletions().await);
+        if now.duration_since(last) >= SignedDuration::from_secs(QUIET) && waits.is_empty() {
             break;
         }
+        // Who tries again until a quota has room writes for ever.
         if now.duration_since(begun) >= SignedDuration::from_secs(LONGEST / 4) && scene.exceeds_quota() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let what = if waits.is_empty() { what } else { format!("{what}; {}", waits.join(", ")) };
         if now.duration_since(begun) >= SignedDuration::from_secs(LONGEST) {
             return Err(format!("no rest after {LONGEST} s: {last} {what}"));
         }
-    }
-    if cron_runs {
-        return Ok(());
     }
     {
         let laws = scene.watched.laws();
@@ -69,7 +69,33 @@ pub async fn settle(scene: &mut Scene) -> Result<(), String> {
             return Err(format!("{} changes of {bounds} bounds under constant load", rest.changes()));
         }
     }
-    nothing_is_planned(scene).await
+    nothing_is_planned(scene).await?;
+    changes(scene, restarts).await
+}
+
+/// Waits until a replica leads.
+async fn lead(scene: &Scene) {
+    let begun = scene.wall.now();
+    while !scene.somebody_acts() && scene.wall.now().duration_since(begun) < SignedDuration::from_secs(LEASE) {
+        scene.pass(5).await;
+    }
+}
+
+/// What changes although nothing happens but, with `restarts`, that new processes take over.
+async fn changes(scene: &mut Scene, restarts: bool) -> Result<Vec<String>, String> {
+    let before = ending::state(&scene.control, &scene.fleet).await;
+    if restarts {
+        for number in 0..scene.replicas.len() {
+            scene.replicas[number].kill().await;
+        }
+        for number in 0..scene.replicas.len() {
+            scene.start(number);
+        }
+        lead(scene).await;
+    }
+    scene.pass(FRESH).await;
+    broken(scene)?;
+    Ok(ending::differences(&before, &ending::state(&scene.control, &scene.fleet).await))
 }
 
 fn broken(scene: &Scene) -> Result<(), String> {

@@ -6,6 +6,7 @@
 mod centralized;
 mod cron;
 pub mod distributed;
+pub mod ending;
 mod failures;
 mod fleet;
 mod freeze;

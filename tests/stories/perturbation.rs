@@ -11,14 +11,11 @@ use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
 use embedded_apiserver::faults::{Moment, Nth, ObservedRequest};
-use fhpa::playground::json::{items, members, name, namespace, text};
-use fhpa::playground::objects::{Kind, Objects};
 use futures::future::LocalBoxFuture;
-use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::distributed::{Stage, kind};
-use super::{Process, Wall};
+use super::distributed::Stage;
+use super::{Process, Wall, ending};
 use crate::bed::role::AGENT;
 
 /// How a write is perturbed.
@@ -118,7 +115,7 @@ async fn play(story: &Story, perturbation: Option<Perturbation>) -> Ending {
     (story.act)(&stage).await;
     stage.pass(REST).await;
     let ending = Ending {
-        state: state(&stage).await,
+        state: ending::state(&stage.control, &stage.fleet).await,
         writes: stage.fleet.control().faults().writes_of(AGENT),
         budget: stage.budget.most(),
         broken: watched.broken().iter().map(ToString::to_string).collect(),
@@ -128,63 +125,6 @@ async fn play(story: &Story, perturbation: Option<Perturbation>) -> Ending {
     assert!(ended.is_ok() || !reached, "{}: the write never came, or the controller does not stop", story.name);
     ended.unwrap().unwrap();
     ending
-}
-
-/// What has to be the same however the story went: nothing of it depends on the way there.
-async fn state(stage: &Stage) -> Vec<String> {
-    let mut lines = Vec::new();
-    for of in ["FederatedHPA", "ResourceBinding", "Deployment"] {
-        for object in stage.control.list(&kind(of), "prod").await.unwrap() {
-            lines.push(line("", &object, &described(of, &object)));
-        }
-    }
-    for work in stage.control.list(&kind("Work"), "").await.unwrap() {
-        lines.push(line("", &work, &json!({"deleting": fhpa::playground::json::deleting(&work)})));
-    }
-    for cluster in stage.fleet.names() {
-        let objects = Objects::new(stage.fleet.member(cluster).unwrap().client());
-        for of in ["Deployment", "HorizontalPodAutoscaler"] {
-            let of: Kind = kind(of);
-            for object in objects.list(&of, "prod").await.unwrap() {
-                let spec = object.get("spec").cloned().unwrap_or_default();
-                let told = match &*of.kind {
-                    "Deployment" => json!({"replicas": spec.get("replicas")}),
-                    _ => json!({"spec": spec}),
-                };
-                lines.push(line(cluster, &object, &told));
-            }
-        }
-    }
-    lines
-}
-
-/// What of an object of the control plane is compared.
-fn described(of: &str, object: &Value) -> Value {
-    let at = |path: &str| object.pointer(path).cloned().unwrap_or_default();
-    match of {
-        "FederatedHPA" => {
-            let condition = |one: &Value| {
-                json!(format!("{}={} {}", text(one, "/type"), text(one, "/status"), text(one, "/reason")))
-            };
-            let conditions: Vec<Value> = items(object, "/status/conditions").iter().map(condition).collect();
-            let shares: Vec<Value> = items(object, "/status/clusterHPADesired")
-                .iter()
-                .map(|one| json!([one["clusterName"], one["minReplicas"], one["maxReplicas"]]))
-                .collect();
-            json!({"spec": at("/spec"), "finalizers": at("/metadata/finalizers"), "conditions": conditions, "shares": shares})
-        }
-        "ResourceBinding" => json!({"clusters": at("/spec/clusters"), "suspension": at("/spec/suspension"),
-            "tasks": at("/spec/gracefulEvictionTasks"), "observed":
-            at("/status/schedulerObservedGeneration") == at("/metadata/generation")}),
-        _ => {
-            let labels: Vec<&str> = members(object, "/metadata/labels").map(|(key, _)| key).collect();
-            json!({"replicas": at("/spec/replicas"), "labels": labels})
-        }
-    }
-}
-
-fn line(cluster: &str, object: &Value, told: &Value) -> String {
-    format!("{cluster} {} {}/{} {told}", text(object, "/kind"), namespace(object), name(object))
 }
 
 /// In virtual time, on a thread of its own.
@@ -219,13 +159,6 @@ fn chosen(story: &Story, writes: &[ObservedRequest]) -> Vec<Perturbation> {
 /// Writes of each story that every run tries.
 const SAMPLE: usize = 1;
 
-/// What differs from the undisturbed ending.
-fn differences(reference: &Ending, ending: &Ending) -> Vec<String> {
-    let missing = reference.state.iter().filter(|line| !ending.state.contains(line)).map(|line| format!("- {line}"));
-    let added = ending.state.iter().filter(|line| !reference.state.contains(line)).map(|line| format!("+ {line}"));
-    missing.chain(added).collect()
-}
-
 /// Plays the story undisturbed, and then with each of the chosen writes perturbed.
 pub fn perturb(story: &Story) {
     let reference = run(play(story, None));
@@ -236,7 +169,7 @@ pub fn perturb(story: &Story) {
         let Perturbation { number, way, write } = &perturbation;
         let what = format!("{}:{number}:{way:?} ({} {} {})", story.name, write.verb, write.resource, write.name);
         let ending = run(play(story, Some(perturbation.clone())));
-        let differences = differences(&reference, &ending);
+        let differences = ending::differences(&reference.state, &ending.state);
         if !differences.is_empty() {
             found.push(format!("{what} ends otherwise\n  {}", differences.join("\n  ")));
         }

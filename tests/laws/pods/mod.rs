@@ -41,6 +41,9 @@ const SECOND: SignedDuration = SignedDuration::from_secs(1);
 /// Between the loss of a cluster and the replicas that others are asked for.
 const AT_ONCE: SignedDuration = SignedDuration::from_secs(60);
 
+/// Who writes the replicas that a cron rule sets.
+const CRON: &str = "fhpa-cron-scale";
+
 #[derive(Default)]
 pub struct Pods {
     past: BTreeMap<Target, Past>,
@@ -111,8 +114,8 @@ impl Pods {
         }
     }
 
-    /// Other replicas of a released workload, by the user or by its FederatedHPA in Centralized mode, are divided anew
-    /// by Karmada's scheduler.
+    /// Other replicas of a released workload, by the user, by a cron rule or by its FederatedHPA in Centralized mode, are
+    /// divided anew by Karmada's scheduler.
     fn saw_template(&mut self, change: &Change<'_>, world: &World) {
         let object = change.object();
         let kind = format!("{} {}", super::world::text(object, "/apiVersion"), change.kind);
@@ -120,7 +123,7 @@ impl Pods {
         let replicas =
             |object: Option<&serde_json::Value>| object.and_then(|object| super::world::int(object, "/spec/replicas"));
         let by_us = change.after.map(|after| owners(after, &["spec", "replicas"])).unwrap_or_default();
-        let by_us = by_us.iter().any(|owner| is_ours(owner.manager));
+        let by_us = by_us.iter().any(|owner| is_ours(owner.manager) && owner.manager != CRON);
         let centralized = world.federated.values().any(|hpa| hpa.centralized && !hpa.deleting && hpa.target == target);
         if let Some(past) = self.past.get_mut(&target)
             && past.released.is_some()

@@ -670,6 +670,23 @@ fn what_follows_from_another_placement_of_a_handed_back_workload_is_the_users_do
 }
 
 #[test]
+fn what_follows_from_a_rule_that_sets_the_replicas_of_a_handed_back_workload_is_the_users_doing() {
+    let moved = |ruled: bool| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| hpa["metadata"]["finalizers"] = json!([]));
+        stream.pass(5);
+        if ruled {
+            let replicas = json!({"f:spec": {"f:replicas": {}}});
+            stream.put("", owned(deployment(12, 10), &[("fhpa-cron-scale", "scale", replicas)]));
+        }
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    moved(true).keeps();
+    moved(false).breaks("law 3");
+}
+
+#[test]
 fn where_max_leaves_no_headroom_a_quarter_may_be_away() {
     let rolls = |removed: i64| {
         let mut stream = Stream::new();
