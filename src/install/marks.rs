@@ -7,6 +7,7 @@ use super::apply::each;
 use crate::api::ResourceBinding;
 use crate::controller::failure::Failure;
 use crate::decision::names::SUSPENDED_FOR;
+use crate::reconcile::federated_hpa::names::FINALIZER;
 
 /// A marked binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ pub fn unserved(marked: Vec<Marked>, hpas: &[Value]) -> Vec<Marked> {
     let acts = |one: &Marked, hpa: &Value| {
         let target = ["apiVersion", "kind", "name"].map(|field| text(hpa, &format!("/spec/scaleTargetRef/{field}")));
         let finalizers = hpa.pointer("/metadata/finalizers").and_then(Value::as_array);
-        let held = finalizers.is_some_and(|finalizers| !finalizers.is_empty());
+        let held = finalizers.is_some_and(|finalizers| finalizers.iter().any(|finalizer| finalizer == FINALIZER));
         text(hpa, "/metadata/namespace") == one.namespace
             && text(hpa, "/spec/mode") != "Centralized"
             && (held && text(hpa, "/metadata/name") == one.owner
@@ -87,7 +88,9 @@ mod tests {
         assert_eq!(unserved_with(&[hpa("other", "web")]), 0);
         assert_eq!(unserved_with(&[hpa("web", "shop")]), 1);
         let mut held = hpa("web", "shop");
-        held["metadata"]["finalizers"] = json!(["a"]);
+        held["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+        assert_eq!(unserved_with(std::slice::from_ref(&held)), 1, "another one's finalizer");
+        held["metadata"]["finalizers"] = json!([FINALIZER]);
         assert_eq!(unserved_with(&[held]), 0);
         let mut centralized = hpa("web", "web");
         centralized["spec"]["mode"] = json!("Centralized");
@@ -95,7 +98,7 @@ mod tests {
         let mut suspended = hpa("web", "web");
         suspended["spec"]["suspend"] = json!(true);
         assert_eq!(unserved_with(&[suspended.clone()]), 1, "it takes nothing over");
-        suspended["metadata"]["finalizers"] = json!(["a"]);
+        suspended["metadata"]["finalizers"] = json!([FINALIZER]);
         assert_eq!(unserved_with(&[suspended]), 0);
         let mut deleted = hpa("web", "web");
         deleted["metadata"]["deletionTimestamp"] = json!("2026-11-20T08:00:00Z");

@@ -327,6 +327,41 @@ async fn objects_without_a_mode_are_named_and_so_are_manifests_that_name_none() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_failover_and_replicas_that_run_nowhere_are_told() {
+    const HPAS: &str = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/prod/federatedhpas";
+    let stand = Stand::new().await;
+    let installed = stand.desk.fhpa("install", &["--user", "fhpa"]).await;
+    assert_eq!(installed.code, 0, "{}", installed.stdout);
+    let told = async |check: &str| {
+        let found = stand.found().await.2;
+        let one = of(&found, check);
+        (one["state"].as_str().unwrap().to_owned(), one["seen"].as_str().unwrap().to_owned())
+    };
+    for name in ["shop", "web"] {
+        let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
+        let hpa = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+            "metadata": {"name": name, "namespace": "prod"},
+            "spec": {"maxReplicas": 3, "mode": "Distributed", "scaleTargetRef": target}});
+        assert_eq!(stand.bed.post(HPAS, &hpa).await.code, 201);
+    }
+    assert_eq!(told("failover").await, ("ok".into(), "it is not paused".into()));
+    assert_eq!(told("replacement").await.0, "ok");
+    let says = async |name: &str, type_: &str, reason: &str| {
+        let condition = json!({"type": type_, "status": "True", "reason": reason, "message": "",
+            "lastTransitionTime": "2026-11-20T08:00:00Z"});
+        let status = json!({"status": {"currentReplicas": 1, "desiredReplicas": 1, "conditions": [condition]}});
+        let stored = stand.bed.patch("merge", &format!("{HPAS}/{name}/status"), &status).await;
+        assert_eq!(stored.code, 200, "{}", stored.body);
+    };
+    says("web", "FailoverPaused", "TooManyClustersNotReady").await;
+    says("shop", "Assigned", "ReplicasMissing").await;
+    let (state, seen) = told("failover").await;
+    assert!(state == "warn" && seen.ends_with(" for prod/web"), "{state} {seen}");
+    let (state, seen) = told("replacement").await;
+    assert!(state == "warn" && seen.ends_with(" elsewhere: prod/shop"), "{state} {seen}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_metrics_apis_that_centralized_objects_need_are_looked_for_in_their_members() {
     let fleet = Fleet::build(Plan { clusters: 2, ..Plan::new() }).await.unwrap();
     fleet.settle().await.unwrap();

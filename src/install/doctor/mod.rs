@@ -3,6 +3,7 @@
 
 mod certificate;
 mod control_plane;
+mod failover;
 mod installation;
 mod members;
 mod objects;
@@ -61,6 +62,8 @@ pub const TROUBLES: &[(&str, &[CheckState])] = &[
     ("members", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
     ("estimators", &[CheckState::Skipped, CheckState::Warn]),
     ("modes", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
+    ("failover", &[CheckState::Warn]),
+    ("replacement", &[CheckState::Warn]),
     ("member metrics", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
     ("other autoscalers", &[CheckState::Skipped, CheckState::Fail]),
 ];
@@ -144,6 +147,7 @@ pub async fn examine(context: &Context) -> Vec<Finding> {
     match federated_hpas(&context.client).await {
         Ok(hpas) => {
             all.push(objects::modes(&hpas));
+            all.extend(failover::failover(&hpas));
             all.extend(objects::metrics(context, &hpas, &clusters).await);
             all.push(scalers::scalers(context, &hpas, &clusters).await);
         }

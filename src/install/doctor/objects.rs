@@ -34,7 +34,8 @@ pub(super) fn modes(hpas: &[Value]) -> Finding {
     Finding::new(CHECK, CheckState::Ok, seen, to_do)
 }
 
-fn key(hpa: &Value) -> String {
+/// Its namespace and name.
+pub(super) fn key(hpa: &Value) -> String {
     let text = |path| hpa.pointer(path).and_then(Value::as_str).unwrap_or_default();
     format!("{}/{}", text("/metadata/namespace"), text("/metadata/name"))
 }

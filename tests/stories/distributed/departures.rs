@@ -7,9 +7,6 @@ use fhpa::playground::json::int;
 use fhpa::playground::member::Timing;
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use jiff::SignedDuration;
-use k8s_openapi::api::events::v1::Event;
-use kube::Api;
-use kube::api::ListParams;
 use serde_json::{Value, json};
 
 use super::{Stage, plan, weights};
@@ -199,11 +196,7 @@ async fn what_nobody_has_room_for_is_waited_for_and_then_leaves_with_a_warning()
     );
     stage.pass(150).await;
     assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
-    let events: Api<Event> = Api::namespaced(stage.fleet.control().client(), "prod");
-    let events = events.list(&ListParams::default()).await.unwrap().items;
-    let late = |event: &&Event| event.reason.as_deref() == Some("ReplacementTimedOut");
-    let late = events.iter().find(late).expect("a Warning");
-    assert_eq!(late.type_.as_deref(), Some("Warning"));
+    assert_eq!(stage.warnings("ReplacementTimedOut").await, 1);
     // 3 and 2 of 15 are assigned: no threshold allows more.
     assert!(one.metrics.text().contains("fhpa_federated_hpa_unassigned_replicas 10\n"), "{}", stage.bounds().await);
     one.stop().await;
@@ -235,6 +228,7 @@ async fn what_a_cluster_ran_that_hangs_for_too_long_runs_elsewhere_also_when_it_
     }
     assert!(waited > 300, "it is waited for: {waited}");
     stage.pass(10).await;
+    assert_eq!(stage.warnings("ReplicasMissing").await, 1);
     assert_eq!(ready(&stage, &OTHERS).await, 15, "{:?}", stage.messages().await);
     assert_eq!(least(&stage, &OTHERS, 300).await, 15);
     stage.fleet.fail("member1", false).unwrap();

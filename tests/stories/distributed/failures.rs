@@ -168,6 +168,7 @@ async fn while_most_clusters_are_lost_at_once_nothing_fails_over() {
     assert_eq!(stage.conditions().await[1], "Ready=False MembersUnreachable");
     let conditions = stage.all_conditions().await;
     assert!(conditions.contains(&"FailoverPaused=True TooManyClustersNotReady".to_owned()), "{conditions:?}");
+    assert_eq!(stage.warnings("TooManyClustersNotReady").await, 1);
     for cluster in ["member1", "member2", "member3"] {
         stage.fleet.fail(cluster, false).unwrap();
     }

@@ -274,6 +274,13 @@ impl Stage {
         items(&hpa, "/status/conditions").iter().map(|one| text(one, "/message").to_owned()).collect()
     }
 
+    /// How many Warning Events there are for this reason.
+    pub async fn warnings(&self, reason: &str) -> usize {
+        let events = self.control.list(&kind("Event"), "prod").await.unwrap();
+        let warns = |event: &&Value| text(event, "/reason") == reason && text(event, "/type") == "Warning";
+        events.iter().filter(warns).count()
+    }
+
     /// Creates the Deployment `web`, its policy with weights, and waits until it runs.
     pub async fn web(&self, replicas: i32, placement: Value) {
         self.create(policy(placement)).await;

@@ -15,7 +15,7 @@ use crate::decision::few::{Few, FewParts};
 use crate::decision::health::{
     AMBIGUOUS, DISABLED, HEADROOM_IN_USE, MISSING, Member, SCALING_LIMITED, Verdict, broken, verdicts,
 };
-use crate::decision::plan::{Action, Cluster, ClusterState, Note, Plan, Share, Step, Wait};
+use crate::decision::plan::{Action, Cluster, ClusterState, Note, Obstacle, Plan, Share, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::foreign_hpas::Found;
@@ -55,6 +55,12 @@ pub const CONFLICT: &str = "ConflictingFederatedHPA";
 
 /// An autoscaler that is not fhpa's scales the workload.
 const CONFLICTING_SCALER: &str = "ConflictingScaler";
+
+/// Replicas of clusters that leave or failed are not ready elsewhere.
+pub const MISSING_REPLICAS: [&str; 2] = [
+    Note::Missing { missing: 0, obstacle: Obstacle::Room }.code(),
+    Note::LeftUnreplaced { missing: 0, obstacle: Obstacle::Room }.code(),
+];
 
 /// Whether every cluster has its target bounds. `failure` is why the last write failed. For an object that became
 /// Centralized: what its workload waits for until it is handed back.
@@ -171,6 +177,13 @@ fn suspended(plan: &Plan<'_>, shares: &str) -> ConditionParts {
 pub fn is_bad(condition: &Condition) -> bool {
     let normal = is_awaited(condition) || [DISABLED, SUSPENDED, HANDED_BACK].contains(&reason_of(condition));
     condition.status == "False" && condition.type_ != SCALING_LIMITED && !normal
+}
+
+/// Whether it tells of a fault by being true: failover is paused, or replicas are missing.
+#[must_use]
+pub fn warns(condition: &Condition) -> bool {
+    let tells = condition.type_ == FAILOVER_PAUSED || MISSING_REPLICAS.contains(&reason_of(condition));
+    condition.status == "True" && tells
 }
 
 /// Whether it says what is waited for.

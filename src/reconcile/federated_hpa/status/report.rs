@@ -134,14 +134,15 @@ impl Reporter {
         self.record_event(leader, entry, Severity::Warning, failure.reason, failure.message.clone());
     }
 
-    /// Reports conditions that became false, or are false for another reason. Each reason is reported once.
+    /// Reports conditions that became bad, or are bad for another reason. Each reason is reported once.
     pub fn worsened(&self, leader: &Leader, entry: &FederatedHpaEntry, status: &FederatedHPAStatus) {
         let mut reported: Vec<&str> = Vec::new();
         for condition in status.conditions.iter().flatten() {
             let reason = condition.reason.as_deref().unwrap_or_default();
             let known = entry.condition(&condition.type_);
             let stays = known.is_some_and(|known| known.status == condition.status && known.reason == condition.reason);
-            if stays || reported.contains(&reason) || !conditions::is_bad(condition) {
+            let tells = conditions::is_bad(condition) || conditions::warns(condition);
+            if stays || reported.contains(&reason) || !tells {
                 continue;
             }
             reported.push(reason);
