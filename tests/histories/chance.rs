@@ -70,6 +70,7 @@ fn departure(chance: &mut Chance, clusters: u32) -> [Step; 2] {
     let mut placement = placement(chance, clusters);
     let stay: Vec<String> =
         names(clusters).into_iter().enumerate().filter(|(at, _)| *at != leaves).map(|(_, name)| name).collect();
+    placement.as_object_mut().unwrap().remove("clusterAffinities");
     placement["clusterAffinity"] = json!({"clusterNames": stay});
     [
         Step { what: Operation::Load { workload: workload(), milli }, then: *chance.one_of(&[90, 320]) },
@@ -100,7 +101,7 @@ fn operation(chance: &mut Chance, clusters: u32, fields: &[Field]) -> Operation 
     let workload = (*chance.one_of(&["web", "web", "web", "shop"])).to_owned();
     let cluster = 1 + u32::try_from(chance.below(clusters as usize)).unwrap();
     let replica = chance.below(2);
-    match chance.below(126) {
+    match chance.below(128) {
         0..=3 => Operation::Create { workload, spec: spec(chance) },
         4..=7 => Operation::Delete { workload },
         8..=27 => edit(chance, workload, fields),
@@ -140,7 +141,7 @@ fn operation(chance: &mut Chance, clusters: u32, fields: &[Field]) -> Operation 
 
 /// What happens around fhpa: to Karmada, to the ways, to the definitions.
 fn surroundings(chance: &mut Chance, workload: String, cluster: u32, replica: usize) -> Operation {
-    match chance.below(26) {
+    match chance.below(28) {
         0..=2 => Operation::Cut { cluster, on: !chance.yes(3) },
         3 => Operation::LoseMetrics { cluster, on: !chance.yes(3) },
         4 if chance.yes(2) => Operation::Unjoin { cluster },
@@ -158,6 +159,7 @@ fn surroundings(chance: &mut Chance, workload: String, cluster: u32, replica: us
         21..=22 => Operation::PlainHpa { workload, on: !chance.yes(3) },
         23 => Operation::Quota { cpu: *chance.one_of(&[None, Some(300), Some(800), Some(1600)]) },
         24 => Operation::Uninstall,
+        25..=26 => Operation::Freeze { on: !chance.yes(3) },
         _ => Operation::Install,
     }
 }
@@ -197,9 +199,11 @@ fn placement(chance: &mut Chance, clusters: u32) -> Value {
     if names.is_empty() {
         names.push(&all[0]);
     }
-    let mut placement = match chance.below(6) {
+    let mut placement = match chance.below(8) {
         0 => json!({"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}}),
         1 => json!({}),
+        2 => json!({"clusterAffinities": [{"affinityName": "own", "clusterNames": names},
+            {"affinityName": "all", "clusterNames": all}]}),
         _ => json!({"clusterAffinity": {"clusterNames": names}}),
     };
     let weights: Vec<Value> = all

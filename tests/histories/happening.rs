@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use fhpa::decision::freeze::FREEZE;
 use fhpa::playground::json::{items, set};
 use fhpa::playground::member::Link;
 use fhpa::playground::objects::{Kind, Objects, Written};
@@ -12,6 +13,10 @@ use super::objects::{cluster, cron, federated, kind, other_hpa, quota};
 use super::operation::{Operation, Stall, Trouble};
 use super::scene::Scene;
 use crate::bed::objects::deployment;
+
+fn leases() -> Kind {
+    Kind::regular("coordination.k8s.io/v1", "Lease", true)
+}
 
 impl Scene {
     pub async fn write(&self, object: &Value) {
@@ -55,6 +60,7 @@ impl Scene {
             Operation::Trouble { replica, what, count } => self.trouble(*replica, *what, *count),
             Operation::DropWatches => self.fleet.control().faults().drop_watches(),
             Operation::DropLease => self.drop_lease().await,
+            Operation::Freeze { on } => self.freeze(*on).await,
             Operation::Upgrade { on } => self.upgrade(*on).await,
             Operation::SilenceWebhook { on } => self.silent.store(*on, Ordering::SeqCst),
             Operation::Clock { replica, by } => self.replicas[*replica].wall.jump(*by),
@@ -66,10 +72,23 @@ impl Scene {
         self.replicas[replica].way.trouble(what, count);
     }
 
-    async fn drop_lease(&self) {
-        let leases = Kind::regular("coordination.k8s.io/v1", "Lease", true);
-        if let Some(lease) = self.control.get(&leases, "karmada-system", "fhpa").await.unwrap() {
-            let _: Result<Written, kube::Error> = self.control.delete(&leases, &lease).await;
+    async fn lease(&self) -> Option<Value> {
+        self.control.get(&leases(), "karmada-system", "fhpa").await.unwrap()
+    }
+
+    /// Writes the annotation that freezes the controllers into the Lease, or removes it.
+    pub async fn freeze(&mut self, on: bool) {
+        let change = json!({"metadata": {"annotations": {FREEZE: on.then_some("an incident")}}});
+        if let Some(lease) = self.lease().await {
+            self.frozen = on;
+            self.control.merge(&leases(), &lease, "", &change).await.unwrap();
+        }
+    }
+
+    async fn drop_lease(&mut self) {
+        if let Some(lease) = self.lease().await {
+            self.frozen = false;
+            let _: Result<Written, kube::Error> = self.control.delete(&leases(), &lease).await;
         }
     }
 

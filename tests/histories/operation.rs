@@ -105,6 +105,8 @@ pub enum Operation {
     Start { replica: usize },
     /// Somebody deletes the Lease.
     DropLease,
+    /// An operator freezes the controllers, or ends it.
+    Freeze { on: bool },
     /// All watches end.
     DropWatches,
     /// Requests of a replica are refused, or no more.

@@ -69,6 +69,8 @@ pub struct Scene {
     pub silent: Arc<AtomicBool>,
     /// The installation is kept as it is to be.
     pub guarded: bool,
+    /// An operator has frozen the controllers.
+    pub frozen: bool,
     /// fhpa is installed, and its replicas may run.
     pub installed: bool,
     /// What was found wrong beside the laws.
@@ -97,8 +99,19 @@ impl Scene {
             || Replica { process: None, way: Way::default(), wall: wall.ahead(0), births: 0, guards: JoinSet::new() };
         let control = Objects::new(fleet.control().client());
         let replicas = [replica(), replica()];
-        let mut scene =
-            Self { fleet, control, watched, wall, replicas, silent, guarded, installed: true, found: Vec::new(), runs };
+        let mut scene = Self {
+            fleet,
+            control,
+            watched,
+            wall,
+            replicas,
+            silent,
+            guarded,
+            frozen: false,
+            installed: true,
+            found: Vec::new(),
+            runs,
+        };
         scene.write(&hpa_policy()).await;
         for workload in WORKLOADS {
             scene.write(&policy(workload, &json!({}))).await;
@@ -136,9 +149,10 @@ impl Scene {
         self.watched.laws().world().definitions.values().all(|ours| *ours)
     }
 
-    /// While Karmada's definitions are served nobody may do anything.
+    /// While Karmada's definitions are served, or the controllers are frozen, nobody may do anything.
     pub fn somebody_acts(&self) -> bool {
         self.is_whole()
+            && !self.frozen
             && self.replicas.iter().any(|replica| {
                 let leads = replica.process.as_ref().is_some_and(|process| process.leadership.borrow().is_some());
                 leads && replica.way.is_well()
@@ -167,6 +181,7 @@ impl Scene {
         self.fleet.lag(SignedDuration::ZERO);
         self.silent.store(false, Ordering::SeqCst);
         self.upgrade(false).await;
+        self.freeze(false).await;
         self.install().await;
         self.watched.acts(true);
     }

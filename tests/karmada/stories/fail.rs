@@ -176,25 +176,59 @@ pub async fn an_edit_takes_nothing_from_a_member_that_no_longer_reports(stand: &
     stand.clear(name).await;
 }
 
+/// Ready replicas of the second and the third member.
+fn others(stand: &Stand, name: &str) -> usize {
+    stand.observer.ready_in("member2", name) + stand.observer.ready_in("member3", name)
+}
+
+/// The first member is given up: its ten are ready elsewhere ten seconds later.
+async fn is_replaced(stand: &Stand, name: &str) {
+    is_given_up(stand, name).await;
+    let given_up = steady();
+    stand.later(Duration::from_secs(10), "the others run all fifteen", async |stand| others(stand, name) >= 15).await;
+    println!("{name}: the others run all {:.1} s after the decision", given_up.elapsed().as_secs_f64());
+    stand.observer.note(name);
+}
+
+/// The first member is back and takes part again. Never are fewer ready than are wanted.
+async fn comes_back(stand: &Stand, name: &str) {
+    stand.lab.cluster_is("member1", "True").await;
+    let back = async |stand: &Stand| stand.bounds("member1", name).await.is_some();
+    stand.later(Duration::from_secs(180), "member1 takes part again", back).await;
+    for _ in 0..60 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(stand.observer.ready(name) >= 15, "{} of 15 are ready", stand.observer.ready(name));
+    }
+    assert!(stand.observer.least(name) >= 15, "there were {} of 15", stand.observer.least(name));
+}
+
 /// What a lost cluster ran is run by the others within seconds of the decision, and it comes back without harm.
 pub async fn what_a_lost_cluster_ran_is_run_by_the_others(stand: &mut Stand) {
     let name = "lost";
     tolerating(stand, name).await;
     stand.lab.member_mut("member1").kill();
     stand.lab.cluster_is("member1", "False").await;
-    is_given_up(stand, name).await;
-    let others = |stand: &Stand| stand.observer.ready_in("member2", name) + stand.observer.ready_in("member3", name);
-    stand.later(Duration::from_secs(15), "the others run all fifteen", async |stand| others(stand) >= 15).await;
+    is_replaced(stand, name).await;
     // Their own HPAs have seen no load: they are held for the window of scaling down.
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert!(others(stand) >= 15, "{} of 15 are ready", others(stand));
+        assert!(others(stand, name) >= 15, "{} of 15 are ready", others(stand, name));
     }
     stand.lab.member_mut("member1").heal(false).await;
-    stand.lab.cluster_is("member1", "True").await;
-    let back = async |stand: &Stand| stand.bounds("member1", name).await.is_some();
-    stand.later(Duration::from_secs(180), "member1 takes part again", back).await;
-    assert!(others(stand) >= 5, "the others go on");
+    comes_back(stand, name).await;
+    stand.clear(name).await;
+}
+
+/// A member that hangs for longer than is tolerated: its pods live on, and nobody sees them until it answers again.
+pub async fn a_long_hang_is_replaced_and_costs_no_pod_when_it_ends(stand: &mut Stand) {
+    let name = "stalled";
+    tolerating(stand, name).await;
+    stand.lab.member("member1").hang();
+    is_replaced(stand, name).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(others(stand, name) >= 15, "{} of 15 are ready", others(stand, name));
+    stand.lab.member_mut("member1").heal(true).await;
+    comes_back(stand, name).await;
     stand.clear(name).await;
 }
 
@@ -230,11 +264,11 @@ pub async fn a_leader_killed_during_a_failover_is_followed(stand: &mut Stand) {
     stand.lab.cluster_is("member1", "False").await;
     tokio::time::sleep(Duration::from_secs(TOLERATED - 3)).await;
     stand.fhpa.kill(leader);
-    let others = |stand: &Stand| stand.observer.ready_in("member2", name) + stand.observer.ready_in("member3", name);
-    stand.later(Duration::from_secs(90), "the others run all fifteen", async |stand| others(stand) >= 15).await;
+    stand.later(Duration::from_secs(90), "the others run all fifteen", async |stand| others(stand, name) >= 15).await;
+    stand.observer.note(name);
     stand.fhpa.run(leader);
     stand.lab.member_mut("member1").heal(false).await;
-    stand.lab.cluster_is("member1", "True").await;
+    comes_back(stand, name).await;
     stand.clear(name).await;
 }
 

@@ -52,6 +52,7 @@ pub const ALL: &[(&str, Story)] = stories! {
     "what_a_cluster_missed_is_in_effect_soon_after_its_return": fail::what_a_cluster_missed_is_in_effect_soon_after_its_return,
     "an_edit_takes_nothing_from_a_member_that_no_longer_reports": fail::an_edit_takes_nothing_from_a_member_that_no_longer_reports,
     "what_a_lost_cluster_ran_is_run_by_the_others": fail::what_a_lost_cluster_ran_is_run_by_the_others,
+    "a_long_hang_is_replaced_and_costs_no_pod_when_it_ends": fail::a_long_hang_is_replaced_and_costs_no_pod_when_it_ends,
     "a_cluster_that_was_given_up_takes_part_soon_after_its_return": fail::a_cluster_that_was_given_up_takes_part_soon_after_its_return,
     "a_leader_killed_during_a_failover_is_followed": fail::a_leader_killed_during_a_failover_is_followed,
     "karmadas_own_failover_waits_for_the_replacement": fail::karmadas_own_failover_waits_for_the_replacement,
