@@ -10,13 +10,18 @@ use crate::playground::pass::Pass;
 /// Clusters whose Works stay although they are no longer targets: those that are evicted gracefully.
 pub fn leaving(binding: &Value) -> impl Iterator<Item = &str> {
     let tasks = items(binding, "/spec/gracefulEvictionTasks").iter();
-    tasks.filter(|task| text(task, "/purgeMode") != "Directly").map(|task| text(task, "/fromCluster"))
+    tasks.filter(|task| !is_direct(task)).map(|task| text(task, "/fromCluster"))
 }
 
 /// Clusters whose Works must be gone before any other is written.
 pub fn purged(binding: &Value) -> impl Iterator<Item = &str> {
     let tasks = items(binding, "/spec/gracefulEvictionTasks").iter();
-    tasks.filter(|task| text(task, "/purgeMode") == "Directly").map(|task| text(task, "/fromCluster"))
+    tasks.filter(|task| is_direct(task)).map(|task| text(task, "/fromCluster"))
+}
+
+/// The mode has two names, and absent it is graceful.
+fn is_direct(task: &Value) -> bool {
+    matches!(text(task, "/purgeMode"), "Directly" | "Immediately")
 }
 
 /// Removes the cluster from the result and adds a task for it. As in Karmada, the next pass sets its creation time,
@@ -148,7 +153,7 @@ mod tests {
     #[test]
     fn only_a_graceful_task_keeps_the_works_of_its_cluster() {
         let mut binding = json!({"spec": {"clusters": [{"name": "a", "replicas": 2}, {"name": "b"}]}});
-        evict(&mut binding, "a", &json!({"purgeMode": "Gracefully"}));
+        evict(&mut binding, "a", &json!({}));
         evict(&mut binding, "b", &json!({"purgeMode": "Directly"}));
         evict(&mut binding, "c", &json!({"purgeMode": "Gracefully"}));
         assert_eq!(binding["spec"]["clusters"], json!([]));

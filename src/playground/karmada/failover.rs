@@ -74,7 +74,7 @@ fn task(application: &Value) -> Value {
     let purge = if purge.is_empty() { "Gracefully" } else { purge };
     let mut task = json!({"producer": PRODUCER, "reason": "ApplicationFailure", "purgeMode": purge});
     match purge {
-        "Gracefully" => {
+        "Gracefully" | "Graciously" => {
             let grace = int(application, "/gracePeriodSeconds").unwrap_or(GRACE);
             json::set(&mut task, &["gracePeriodSeconds"], json!(grace));
         }

@@ -40,7 +40,9 @@ pub(super) fn end(task: &Value) -> Option<Timestamp> {
 /// same.
 pub(super) fn evicts_unreplaced(binding: &Binding, plan: &Plan<'_>) -> bool {
     let mut tasks = binding.object.spec.graceful_eviction_tasks.iter();
-    let is_graceful = |task: &Value| is_timed(task) && matches!(text_of(task, "/purgeMode"), "" | "Gracefully");
+    // It has two names, by the version of Karmada, and is the default.
+    let is_graceful =
+        |task: &Value| is_timed(task) && !matches!(text_of(task, "/purgeMode"), "Directly" | "Immediately");
     let begins = |step: &Step<'_>| match &step.action {
         Action::UpdateBinding { evictions, .. } => evictions.iter().any(|one| one.purge == Purge::Gracefully),
         _ => false,

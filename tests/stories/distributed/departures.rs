@@ -256,13 +256,16 @@ async fn what_karmadas_own_failover_takes_away_runs_elsewhere_and_stays_out_for_
     one.stop().await;
 }
 
+/// The graceful purge mode of Karmada before 1.15.
+const GRACIOUSLY: &str = "Graciously";
+
 #[tokio::test(start_paused = true)]
 async fn what_karmadas_own_failover_takes_away_goes_on_while_no_cluster_can_run_it() {
     let (stage, one) = uneven(30, json!({})).await;
     let now = (stage.wall.clock())();
     let task = |cluster: &str, replicas: u32| {
         json!({"fromCluster": cluster, "producer": "RBApplicationFailoverController", "replicas": replicas,
-            "reason": "ApplicationFailure", "purgeMode": "Gracefully", "creationTimestamp": format!("{now:.0}")})
+            "reason": "ApplicationFailure", "purgeMode": GRACIOUSLY, "creationTimestamp": format!("{now:.0}")})
     };
     // The third cluster leaves, and stays as long as no other has its two pods ready. They are healthy.
     for member in ["member1", "member2"] {

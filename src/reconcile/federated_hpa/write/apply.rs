@@ -210,12 +210,16 @@ fn scheduled(binding: &ResourceBinding, now: Timestamp) -> Vec<Value> {
 }
 
 fn task(eviction: Eviction<'_>, now: Timestamp) -> Value {
+    let mut task = json!({"fromCluster": eviction.cluster, "replicas": eviction.replicas, "producer": names::PRODUCER,
+        "reason": "TaintUntolerated", "creationTimestamp": json!(stored(now))});
+    // Karmada before 1.15 refuses this name of the graceful mode, which is that of a task without one in every version.
     let purge = match eviction.purge {
-        Purge::Gracefully => "Gracefully",
-        Purge::Directly => "Directly",
-        Purge::Never => "Never",
+        Purge::Gracefully => None,
+        Purge::Directly => Some("Directly"),
+        Purge::Never => Some("Never"),
     };
-    json!({"fromCluster": eviction.cluster, "replicas": eviction.replicas, "purgeMode": purge,
-        "producer": names::PRODUCER,
-        "reason": "TaintUntolerated", "creationTimestamp": json!(stored(now))})
+    if let Some((task, purge)) = task.as_object_mut().zip(purge) {
+        task.insert("purgeMode".to_owned(), json!(purge));
+    }
+    task
 }
