@@ -303,6 +303,8 @@ pub struct Request<'a> {
     pub period: Option<SignedDuration>,
     /// How long a leaving cluster waits until others run its replicas; `None`: without limit.
     pub replacement: Option<SignedDuration>,
+    /// Whether the previous status was written without a plan: nobody was asked for anything meanwhile.
+    pub unplanned: bool,
     /// Since when this controller acts without a halt; `None`: always.
     pub acts_since: Option<Timestamp>,
     /// Since when a cluster could go to zero.

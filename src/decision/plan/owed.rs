@@ -42,11 +42,11 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool,
     (ran > 0).then_some(Lost { ran, due: ran.saturating_sub(more), since: request.now })
 }
 
-/// What is owed, with the wait for the replacement begun anew where nobody can be asked: no other cluster answers, or the
-/// object is suspended. Thus no cluster leaves unreplaced once somebody can be.
-pub(super) fn waits(request: &Request<'_>, lost: Option<Lost>, able: bool) -> Option<Lost> {
+/// What is owed, with the wait for the replacement begun anew where nobody was `asked`: no other cluster answers, the
+/// object is suspended, or no plan was possible. Thus no cluster leaves unreplaced once somebody can be asked.
+pub(super) fn waits(request: &Request<'_>, lost: Option<Lost>, asked: bool) -> Option<Lost> {
     let over = |lost| renewal(request, lost).is_some_and(|renewal| renewal <= request.now);
-    lost.map(|lost| if !able && over(lost) { Lost { since: request.now, ..lost } } else { lost })
+    lost.map(|lost| if !asked && over(lost) { Lost { since: request.now, ..lost } } else { lost })
 }
 
 /// When the wait begins anew: with half of it over, because each new begin is stored.

@@ -89,16 +89,17 @@ impl<'c, 'a> Going<'c, 'a> {
                 *stays = Some(assignee.target.bounds.is_some());
             }
         }
-        let asked =
+        let runs =
             |assignee: &Assignee<'_, '_>| assignee.participant.cluster.stays().max(assignee.target.memory.floor());
         let dues = clusters.iter().filter_map(|cluster| cluster.memory.lost).map(|lost| lost.due);
-        let running = sum(assignees.iter().map(asked).chain(dues));
+        let running = sum(assignees.iter().map(runs).chain(dues));
         let able = assignees.iter().any(Assignee::answers);
+        let asked = able && !request.unplanned;
         let owes = |(cluster, stays): (&&Cluster<'_>, &Option<bool>)| match stays {
             Some(true) => None,
             Some(false) | None => owed(request, cluster, stays.is_some(), running),
         };
-        let lost = clusters.iter().zip(&stays).map(|pair| waits(request, owes(pair), able)).collect();
+        let lost = clusters.iter().zip(&stays).map(|pair| waits(request, owes(pair), asked)).collect();
         let back = assignees.iter().map(|assignee| {
             let (cluster, stays) = (assignee.participant.cluster, assignee.target.bounds.is_some());
             let due = cluster.memory.lost.filter(|_| stays).map_or(0, |lost| lost.due);

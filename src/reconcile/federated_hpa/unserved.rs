@@ -44,6 +44,8 @@ impl FederatedHpaWorker {
 
     /// The user suspends the object before its workload is taken over or handed back.
     pub(super) async fn suspend(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        // A release that has not begun waits anew afterwards.
+        self.takeover.releases.forget(&view.federated_hpa.key());
         let what = if view.federated_hpa.held() {
             "the change of its workload or mode waits, and member clusters keep their HPAs"
         } else {

@@ -203,6 +203,41 @@ async fn what_nobody_has_room_for_is_waited_for_and_then_leaves_with_a_warning()
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_time_for_which_an_object_waits_suspended_with_another_mode_or_workload_is_no_part_of_a_wait() {
+    let dynamic = json!({"federatedHPAAssignmentType": "DynamicWeighted"});
+    let central = json!({"mode": "Centralized", "federatedHPAAssignment": null});
+    let divided = json!({"mode": "Distributed", "federatedHPAAssignment": dynamic, "suspend": false});
+    let other = |name: &str, suspend: bool| json!({"scaleTargetRef": {"name": name}, "suspend": suspend});
+    for (edit, back) in [
+        (other("wbe", true), other("web", false)),
+        (central.clone(), divided),
+        // It stays Centralized.
+        (central, json!({"suspend": false})),
+    ] {
+        let (stage, one) = uneven(30, json!({})).await;
+        for member in OTHERS {
+            stage.fleet.hold_pods(member, true).unwrap();
+        }
+        without_the_first(&stage).await;
+        stage.pass(30).await;
+        stage.patch("FederatedHPA", "web", json!({"spec": edit})).await;
+        stage.patch("FederatedHPA", "web", json!({"spec": {"suspend": true}})).await;
+        stage.pass(900).await;
+        stage.patch("FederatedHPA", "web", json!({"spec": back})).await;
+        stage.pass(240).await;
+        let messages = stage.messages().await;
+        assert!(stage.entries().await.contains("member1=10"), "{back}: {messages:?}");
+        assert!(!stage.bounds().await.starts_with("- "), "{back}: {} {messages:?}", stage.bounds().await);
+        for member in OTHERS {
+            stage.fleet.hold_pods(member, false).unwrap();
+        }
+        assert_eq!(least(&stage, &ALL, 120).await, 15, "{back}: {:?}", stage.messages().await);
+        assert!(!stage.entries().await.contains("member1"), "{back}: {}", stage.entries().await);
+        one.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cluster_that_hangs_for_a_while_moves_nothing() {
     let (stage, one) = uneven(30, json!({})).await;
     let (bounds, entries) = (stage.bounds().await, stage.entries().await);

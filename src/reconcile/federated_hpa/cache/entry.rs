@@ -21,11 +21,14 @@ use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::capacity::Summary;
 use crate::decision::defaults::Mode;
+use crate::decision::health::SCALING_ACTIVE;
 use crate::decision::plan::HpaVersion;
 use crate::decision::related_objects::Target;
 use crate::estimator::messages::ObjectReference;
 use crate::reconcile::federated_hpa::names;
 
+/// Type of the condition that is true when every cluster has its target bounds.
+pub const ASSIGNED: &str = "Assigned";
 /// Field manager of Karmada's own controllers.
 const UPSTREAM: &str = "karmada-controller-manager";
 
@@ -179,6 +182,13 @@ impl FederatedHpaEntry {
     #[must_use]
     pub fn assigned(&self) -> bool {
         self.object.status.as_ref().is_some_and(|status| status.assignment_hash.is_some())
+    }
+
+    /// Whether its status was written without a plan: all conditions say why.
+    #[must_use]
+    pub fn unplanned(&self) -> bool {
+        let said = |type_| self.condition(type_).map(|condition| (&condition.reason, &condition.message));
+        said(ASSIGNED).is_some_and(|why| said(SCALING_ACTIVE) == Some(why))
     }
 
     /// Whether it is being deleted.

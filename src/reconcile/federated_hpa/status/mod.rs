@@ -22,11 +22,10 @@ use crate::controller::managers;
 use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::runtime::leader::Leader;
 
+pub use super::cache::entry::ASSIGNED;
 pub use super::observe::failover::FAILOVER_PAUSED;
 pub use planned::{Planned, planned};
 
-/// Type of the condition that is true when every cluster has its target bounds.
-pub const ASSIGNED: &str = "Assigned";
 /// Type of the condition that is true when everything is set up as it should be.
 pub const READY: &str = "Ready";
 /// Types of the conditions of an HPA, which here cover all members.
