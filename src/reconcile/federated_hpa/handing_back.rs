@@ -41,6 +41,16 @@ impl FederatedHpaWorker {
         waits.then_some((binding, placement_spec))
     }
 
+    /// Whether the workload is being handed back, so that its members have lost their HPAs: that ends, also when the user
+    /// suspends the object meanwhile, as nothing would scale them.
+    pub(super) fn has_begun(&self, view: &View) -> bool {
+        let entry = &view.federated_hpa;
+        let gone = || view.member_hpas.iter().all(|member_hpa| member_hpa.deleting());
+        // A plan says the same while clusters that leave are replaced first.
+        let told = || entry.unplanned() && hands_back(entry);
+        entry.held() && (told() || self.takeover.releases.has_begun(&entry.key()) && gone())
+    }
+
     /// Hands the workload back, one step each pass.
     pub(super) async fn release(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
         let entry = &view.federated_hpa;
@@ -88,8 +98,11 @@ impl FederatedHpaWorker {
 
 /// For how long the workload of a deleted object has been handed back, where an earlier leader began with it.
 fn waited(entry: &FederatedHpaEntry, now: Timestamp) -> Duration {
-    let begun =
-        entry.condition(status::ASSIGNED).is_some_and(|assigned| assigned.reason.as_deref() == Some(HANDING_BACK));
-    let deleted = entry.object.metadata.deletion_timestamp.as_ref().filter(|_| begun);
+    let deleted = entry.object.metadata.deletion_timestamp.as_ref().filter(|_| hands_back(entry));
     deleted.and_then(|at| Duration::try_from(now.duration_since(at.0)).ok()).unwrap_or_default()
+}
+
+/// Whether its status says so.
+fn hands_back(entry: &FederatedHpaEntry) -> bool {
+    entry.condition(status::ASSIGNED).is_some_and(|assigned| assigned.reason.as_deref() == Some(HANDING_BACK))
 }

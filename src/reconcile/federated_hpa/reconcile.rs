@@ -165,7 +165,7 @@ impl FederatedHpaWorker {
                 return Ok(Progress::Wrote);
             }
         }
-        if self.suspends(entry) && !self.stays(entry) {
+        if self.suspends(entry) && !self.stays(view) {
             return self.suspend(leader, view).await;
         }
         if !self.serves(entry) && entry.held() {

@@ -35,15 +35,19 @@ impl FederatedHpaWorker {
 
     /// Whether a suspended object needs no other write than its status: it has taken nothing over that it would now
     /// hand back, or has an assignment that stays.
-    pub(super) fn stays(&self, entry: &FederatedHpaEntry) -> bool {
+    pub(super) fn stays(&self, view: &View) -> bool {
+        let entry = &view.federated_hpa;
         if self.centralizes(entry) {
             return !entry.held();
         }
-        entry.held() && entry.taken_over_target() == entry.target && entry.assigned()
+        !self.has_begun(view) && entry.held() && entry.taken_over_target() == entry.target && entry.assigned()
     }
 
-    /// The user suspends the object before its workload is taken over or handed back.
+    /// The user suspends the object before its workload is taken over or handed back, or while it is handed back.
     pub(super) async fn suspend(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        if self.has_begun(view) {
+            return self.release(leader, view).await;
+        }
         // A release that has not begun waits anew afterwards.
         self.takeover.releases.forget(&view.federated_hpa.key());
         let what = if view.federated_hpa.held() {

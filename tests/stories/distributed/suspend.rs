@@ -1,8 +1,10 @@
 //! A FederatedHPA with `spec.suspend`: bounds stay, nothing moves, and afterwards it continues from what is observed.
 
 use fhpa::api::FederatedHPA;
+use fhpa::playground::json::label;
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::run::forecast::{Forecast, live};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{Stage, weights};
@@ -151,4 +153,25 @@ async fn a_workload_that_is_made_anew_while_suspended_runs() {
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..4 1..4 1..4", "{:?}", stage.messages().await);
     one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_has_begun_ends_also_when_its_object_is_suspended() {
+    for suspended in [json!({"suspend": true}), json!({"suspend": true, "mode": "Distributed"})] {
+        let (stage, one) = running().await;
+        let replicas = stage.replicas().await;
+        stage.fleet.lag(SignedDuration::from_secs(20));
+        stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+        stage.pass(5).await;
+        stage.patch("FederatedHPA", "web", json!({"spec": suspended})).await;
+        stage.pass(120).await;
+        assert_eq!((stage.bounds().await, stage.replicas().await), ("- - -".into(), replicas), "{suspended}");
+        let web = stage.get("Deployment", "web").await;
+        let binding = stage.get("ResourceBinding", "web-deployment").await;
+        let said = stage.messages().await;
+        assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null, "{suspended}: {said:?}");
+        assert_eq!(label(&web, "resourcetemplate.karmada.io/retain-replicas"), "", "{suspended}");
+        assert!(stage.get("FederatedHPA", "web").await["metadata"].get("finalizers").is_none(), "{suspended}");
+        one.stop().await;
+    }
 }

@@ -44,6 +44,11 @@ impl Releases {
         steady().saturating_duration_since(since) < limit.saturating_add(PATIENCE)
     }
 
+    /// Whether a release has taken a step.
+    pub(in crate::reconcile::federated_hpa) fn has_begun(&self, key: &Key) -> bool {
+        self.0.lock().get(key).is_some_and(|progress| progress.since.is_some())
+    }
+
     /// Forgets a release that has ended, or does not happen.
     pub fn forget(&self, key: &Key) {
         self.0.lock().remove(key);
