@@ -1,5 +1,6 @@
-//! Cleans up after FederatedHPAs: bindings that were suspended for one that is deleted, or whose target changed before
-//! takeover, and HPAs of a deleted one (docs/design.md#law-8-always-let-go). Talks to the API server.
+//! Cleans up after FederatedHPAs: bindings that were suspended for one that is deleted, that the user suspends before it
+//! has divided the workload, or whose target changed before takeover, and HPAs of a deleted one
+//! (docs/design.md#law-8-always-let-go). Talks to the API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +10,8 @@ use kube::api::GetParams;
 use kube::core::{ObjectMeta, Request};
 use tracing::info;
 
-use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::cache::{Marked, View};
 use super::progress::{Progress, UNSEEN};
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
@@ -28,10 +29,14 @@ impl FederatedHpaWorker {
     /// Does the next cleanup step for the FederatedHPA `key`, existing or not.
     pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Progress, WriteError> {
         let marked = self.live.cache.marked_for(key);
-        let served = |entry: &Arc<FederatedHpaEntry>| entry.held() || self.serves(entry) && !entry.suspended();
+        // A suspended object divides nothing, so Karmada's scheduler does it first.
+        let served = |entry: &FederatedHpaEntry, binding: &Binding| {
+            let suspended = self.suspends(entry);
+            if suspended { entry.held() && !binding.entries().is_empty() } else { entry.held() || self.serves(entry) }
+        };
+        let is_served = |marked: &Marked| marked.federated_hpas.iter().any(|entry| served(entry, &marked.binding));
         let there = |binding: &Arc<Binding>| binding.object.metadata.deletion_timestamp.is_none();
-        let stray =
-            marked.into_iter().filter(|marked| !marked.federated_hpas.iter().any(served)).map(|marked| marked.binding);
+        let stray = marked.into_iter().filter(|marked| !is_served(marked)).map(|marked| marked.binding);
         let stray: Vec<Arc<Binding>> = stray.filter(there).collect();
         let orphans = view.is_none() && self.live.cache.has_works(key);
         if stray.is_empty() && !orphans {

@@ -144,11 +144,7 @@ async fn a_workload_that_is_made_anew_while_suspended_runs() {
     stage.pass(60).await;
     stage.create(super::deployment("web", 6)).await;
     stage.pass(60).await;
-    let replicas = stage.replicas().await;
-    assert!(
-        replicas.split(' ').all(|replicas| replicas.parse::<i32>().is_ok_and(|replicas| replicas > 0)),
-        "{replicas}"
-    );
+    assert!(run(&stage).await, "{}", stage.replicas().await);
     stage.suspend(json!(false)).await;
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..4 1..4 1..4", "{:?}", stage.messages().await);
@@ -174,4 +170,52 @@ async fn a_release_that_has_begun_ends_also_when_its_object_is_suspended() {
         assert!(stage.get("FederatedHPA", "web").await["metadata"].get("finalizers").is_none(), "{suspended}");
         one.stop().await;
     }
+}
+
+/// Whether each member runs replicas.
+async fn run(stage: &Stage) -> bool {
+    let replicas = stage.replicas().await;
+    replicas.split(' ').all(|replicas| replicas.parse::<i32>().is_ok_and(|replicas| replicas > 0))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_is_made_anew_just_before_its_object_is_suspended_runs() {
+    let (stage, one) = running().await;
+    let _webhook = admission::webhook(stage.fleet.control());
+    stage.delete("Deployment", "web").await;
+    stage.pass(60).await;
+    one.kill().await;
+    stage.create(super::deployment("web", 6)).await;
+    stage.pass(5).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], true, "nobody schedules it");
+    stage.patch("FederatedHPA", "web", json!({"spec": {"suspend": true}})).await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    stage.pass(60).await;
+    assert!(run(&stage).await, "{}: {:?}", stage.replicas().await, stage.messages().await);
+    stage.suspend(json!(false)).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4 1..4", "{:?}", stage.messages().await);
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_who_suspends_an_object_without_candidates_has_its_workload_divided_by_karmada() {
+    let stage = Stage::new(3).await;
+    let _webhook = admission::webhook(stage.fleet.control());
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(3, 12, json!({"clusterAffinity": {"clusterNames": ["nowhere"]}})).await;
+    stage.pass(5).await;
+    stage.web(6, weights(&[1, 1, 1])).await;
+    stage.pass(30).await;
+    assert_eq!((&*stage.replicas().await, &*stage.conditions().await[0]), ("- - -", "Assigned=False NoCandidates"));
+    stage.suspend(json!(true)).await;
+    stage.pass(60).await;
+    assert!(run(&stage).await, "{}: {:?}", stage.replicas().await, stage.messages().await);
+    stage.patch("FederatedHPA", "web", json!({"spec": {"suspend": false, "clusterAffinity": null}})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..4 1..4 1..4", "{:?}", stage.messages().await);
+    one.stop().await;
 }
