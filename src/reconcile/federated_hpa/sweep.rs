@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::GetParams;
 use kube::core::{ObjectMeta, Request};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::cache::entry::{Binding, FederatedHpaEntry};
 use super::cache::{Marked, View};
@@ -89,7 +89,10 @@ impl FederatedHpaWorker {
         match release.go_on().await? {
             Released::Partly => Ok(Progress::Wrote),
             Released::Waits(time) => Ok(Progress::Settled(self.after(time))),
-            Released::Wholly(_) => {
+            Released::Wholly(undone) => {
+                if !undone.is_empty() {
+                    warn!(object = %key, "released a workload, but could not finish: {}", undone.join("; "));
+                }
                 self.takeover.releases.forget(key);
                 Ok(Progress::Settled(None))
             }

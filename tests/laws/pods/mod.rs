@@ -17,7 +17,7 @@
 //! back; a quarter of the replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time
 //! limit of a replacement, also of one after a takeover, a taint, a label or a change of mode; what a member's HPA added
 //! since the workload was Duplicated, while the maxes of all clusters come down; pods while the workloads of the
-//! namespace exceed a FederatedResourceQuota, which makes Karmada refuse every division of them.
+//! namespace exceed a FederatedResourceQuota, which makes Karmada refuse every division of them, but for a release.
 
 mod past;
 
@@ -320,6 +320,8 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     let mut thresholds = federated.iter().flat_map(|hpa| &hpa.thresholds);
     let lowered = lowered || thresholds.any(|most| own > *most && after.asked >= *most);
     let lowered = lowered || duplicated && divided && all > most;
-    let exceeds = past.over_quota.is_some_and(|at| world.now.duration_since(at) < REPORTED);
+    // What a quota refuses of a release stays as it runs.
+    let releases = federated.is_none_or(|hpa| hpa.deleting || hpa.centralized);
+    let exceeds = !releases && past.over_quota.is_some_and(|at| world.now.duration_since(at) < REPORTED);
     gone || left || to_zero || lowered || by_user || exceeds || binding.purges_at_once
 }

@@ -331,6 +331,7 @@ pub fn kind(kind: &str) -> Kind {
         "ScaledObject" => Kind::regular("keda.sh/v1alpha1", kind, true),
         "FederatedHPA" => Kind::regular("autoscaling.karmada.io/v1alpha1", kind, true),
         "ResourceInterpreterCustomization" => Kind::regular("config.karmada.io/v1alpha1", kind, false),
+        "FederatedResourceQuota" => Kind::regular("policy.karmada.io/v1alpha1", kind, true),
         "PropagationPolicy" => {
             Kind { plural: "propagationpolicies".into(), ..Kind::regular("policy.karmada.io/v1alpha1", kind, true) }
         }

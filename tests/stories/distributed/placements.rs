@@ -1,11 +1,12 @@
 //! What a placement, a binding and other features of the scheduler do (docs/placement.md), where no other story has it.
 
 use fhpa::playground::fleet::Plan;
-use fhpa::playground::json::{items, text};
+use fhpa::playground::json::{items, label, text};
 use fhpa::playground::karmada::Timing;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::capacity::node;
+use super::departures::least;
 use super::help::{leads, work};
 use super::{Stage, deployment, kind, plan, policy, weights};
 
@@ -121,14 +122,21 @@ async fn bounds_reach_the_members_while_karmada_dispatches_nothing_of_the_worklo
     one.stop().await;
 }
 
-/// Karmada counts the replicas of the binding's entries, each of 100m.
-#[tokio::test(start_paused = true)]
-async fn a_federated_quota_does_not_hold_back_the_members() {
+/// Two members under a quota of 400m. Karmada counts the replicas of the binding's entries, each of 100m.
+async fn under_a_quota(clusters: u32) -> Stage {
     let karmada = Timing { quota: true, ..Timing::default() };
-    let stage = Stage::with(Plan { karmada, ..plan(2) }).await;
+    let stage = Stage::with(Plan { karmada, ..plan(clusters) }).await;
     let quota = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "FederatedResourceQuota",
         "metadata": {"name": "limit", "namespace": "prod"}, "spec": {"overall": {"cpu": "400m"}}});
     stage.create(quota).await;
+    stage
+}
+
+const LABEL: &str = "resourcetemplate.karmada.io/retain-replicas";
+
+#[tokio::test(start_paused = true)]
+async fn a_federated_quota_does_not_hold_back_the_members_nor_a_release_and_removes_no_pod() {
+    let stage = under_a_quota(2).await;
     stage.web(4, weights(&[1, 1])).await;
     let mut one = stage.controller("one");
     one.leads().await;
@@ -138,7 +146,29 @@ async fn a_federated_quota_does_not_hold_back_the_members() {
     assert_eq!(stage.entries().await, "member1=2 member2=2");
     assert_eq!(stage.replicas().await, "5 5", "{:?}", stage.messages().await);
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    stage.delete("FederatedHPA", "web").await;
+    assert_eq!(least(&stage, &["member1", "member2"], 420).await, 10, "no pod goes");
+    assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.messages().await);
+    let web = stage.get("Deployment", "web").await;
+    assert_eq!((label(&web, LABEL), &web["spec"]["replicas"]), ("true", &json!(10)));
+    assert_eq!(stage.get("ResourceBinding", "web-deployment").await["spec"]["suspension"]["scheduling"], Value::Null);
+    let events = stage.control.list(&kind("Event"), "prod").await.unwrap();
+    let told = events.iter().find(|event| text(event, "/reason") == "ReleasedIncompletely").expect("an Event");
+    assert!(text(told, "/note").contains("exceeded") && text(told, "/note").contains(LABEL), "{told}");
+    // Another leader finds nothing to do, and a new object takes the workload over with its label.
     one.stop().await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    assert_eq!(least(&stage, &["member1", "member2"], 120).await, 10);
+    stage.hpa(4, 12, json!({})).await;
+    assert_eq!(least(&stage, &["member1", "member2"], 60).await, 10);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    let more = json!({"spec": {"overall": {"cpu": "2"}}});
+    stage.patch("FederatedResourceQuota", "limit", more).await;
+    stage.delete("FederatedHPA", "web").await;
+    assert_eq!(least(&stage, &["member1", "member2"], 420).await, 10);
+    assert_eq!((label(&stage.get("Deployment", "web").await, LABEL), stage.replicas().await), ("", "5 5".to_owned()));
+    two.stop().await;
 }
 
 /// A workload that is not Karmada's where the placement brings one of that name: Karmada leaves it alone.

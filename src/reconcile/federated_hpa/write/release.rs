@@ -4,7 +4,7 @@
 //! First the member HPAs are deleted, so that replicas no longer change. Then the binding and the template get the
 //! requested replicas of the members, while these keep their own replicas. Then the label is removed, which has no
 //! effect any more, and last Karmada's scheduler is resumed, with a consistent binding. Rejected steps are skipped and
-//! reported; only resuming the scheduler is mandatory.
+//! reported; only resuming the scheduler is mandatory. Where the binding cannot be made consistent the label stays.
 
 use std::time::Duration;
 
@@ -198,6 +198,7 @@ impl Release<'_> {
         let Self { takeover, applier, leader, view, .. } = self;
         let entries = self.entries(binding, (&place.path, target.name)).await;
         let whole = whole(binding, &entries);
+        let mut differs = false;
         // No replicas are requested, or known: the user's number stays, and Karmada divides it.
         if whole > 0 {
             let group = &binding.object.status.scheduler_observing_affinity_name;
@@ -208,7 +209,11 @@ impl Release<'_> {
                 self.attempt(applier.follow(about).await)?.unwrap_or(false)
             } else {
                 let action = Action::UpdateBinding { entries, evictions: Vec::new() };
-                self.insist(applier.apply(about, &action).await)?.is_some()
+                let tried = applier.apply(about, &action).await;
+                let gone = matches!(&tried, Err(WriteError::Failed(failure)) if failure.reason == reason::NOT_FOUND);
+                let written = self.insist(tried)?.is_some();
+                differs = !written && !gone;
+                written
             };
             if wrote {
                 return Ok(Some(Released::Partly));
@@ -216,6 +221,15 @@ impl Release<'_> {
             if let Some(step) = self.scale(binding, target, (place, template), whole).await? {
                 return Ok(Some(step));
             }
+        }
+        // Without the label Karmada would set the members to their old entries.
+        if differs {
+            self.undone(format!(
+                "{target} keeps the label {}: its clusters run other numbers than their entries in the ResourceBinding, and \
+                 without the label Karmada would set them to these; remove it once the entries are what runs",
+                names::RETAIN_REPLICAS
+            ));
+            return Ok(None);
         }
         let left = takeover.apply_labels(leader, target, place, template, json!({})).await;
         // Another writer may also own the label: it stays.
