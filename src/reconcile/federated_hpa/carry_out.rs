@@ -35,10 +35,9 @@ pub(super) async fn carry_out(
 ) -> Result<Outcome, WriteError> {
     let mut steps = Steps::default();
     for step in plan.now() {
-        if let Some(action) = beside(&step.action, &steps.refused, about.binding) {
-            let result = applier.apply(about, &action).await;
-            steps.took(&step.action, result)?;
-        }
+        let Some(action) = beside(&step.action, &steps, about.binding) else { continue };
+        let result = applier.apply(about, &action).await;
+        steps.took(&step.action, result)?;
     }
     let suspended = about.view.federated_hpa.suspended();
     if !suspended {
@@ -62,8 +61,10 @@ struct Steps<'a> {
     bound: BTreeSet<&'a str>,
     /// Of these, those that refused it.
     refused: BTreeSet<&'a str>,
-    /// Whether the binding was written.
+    /// Whether the binding was to be written.
     entries: bool,
+    /// Whether it refused that.
+    unbound: bool,
     /// The first failure.
     failed: Option<Failure>,
 }
@@ -81,8 +82,10 @@ impl<'a> Steps<'a> {
             // The watch reports the replicas of a member.
             Ok(()) => self.wrote |= !matches!(action, Action::Scale { .. }),
             Err(WriteError::Failed(failure)) if is_of_one_cluster(action, &failure) => {
-                if let Action::ApplyHpa { cluster, .. } = action {
-                    self.refused.insert(*cluster);
+                match action {
+                    Action::ApplyHpa { cluster, .. } => _ = self.refused.insert(*cluster),
+                    Action::UpdateBinding { .. } => self.unbound = true,
+                    Action::DeleteHpa { .. } | Action::Scale { .. } => {}
                 }
                 self.failed.get_or_insert(failure);
             }
@@ -93,22 +96,31 @@ impl<'a> Steps<'a> {
 }
 
 /// Whether other clusters may be written although this failed: what the API server of Karmada refuses of one cluster
-/// says nothing of others, nor does anything that a member answers.
+/// says nothing of others, nor does anything that a member answers. A quota refuses entries for what one cluster is to
+/// get, and the clusters that have theirs go on.
 fn is_of_one_cluster(action: &Action<'_>, failure: &Failure) -> bool {
     match action {
         Action::ApplyHpa { .. } | Action::DeleteHpa { .. } => {
             failure.class == ErrorClass::Refused || failure.reason == FOREIGN
         }
         Action::Scale { .. } => true,
-        Action::UpdateBinding { .. } => false,
+        Action::UpdateBinding { .. } => failure.class == ErrorClass::Refused,
     }
 }
 
+fn stored(binding: &Binding) -> impl Iterator<Item = Entry<'_>> {
+    binding.entries().iter().map(|(cluster, number)| Entry { cluster, replicas: replicas(*number) })
+}
+
 /// The step as it may be written beside new clusters that refused their HPA; `None`: not now. They get no entry, as a
-/// workload without an HPA would not be scaled there, and nobody leaves meanwhile, as it may be for them.
-fn beside<'a, 's>(step: &'s Action<'a>, refused: &BTreeSet<&str>, binding: &'a Binding) -> Option<Cow<'s, Action<'a>>> {
-    let stored = || binding.entries().iter().map(|(cluster, number)| Entry { cluster, replicas: replicas(*number) });
-    let has = |cluster: &str| stored().any(|entry| entry.cluster == cluster);
+/// workload without an HPA would not be scaled there, and nobody leaves meanwhile, as it may be for them. Nor does an HPA
+/// go whose entry stays because the entries were refused.
+fn beside<'a, 's>(step: &'s Action<'a>, steps: &Steps<'_>, binding: &'a Binding) -> Option<Cow<'s, Action<'a>>> {
+    let has = |cluster: &str| stored(binding).any(|entry| entry.cluster == cluster);
+    let refused = &steps.refused;
+    if matches!(step, Action::DeleteHpa { cluster } if steps.unbound && has(cluster)) {
+        return None;
+    }
     if refused.iter().all(|cluster| has(cluster)) {
         return Some(Cow::Borrowed(step));
     }
@@ -119,11 +131,12 @@ fn beside<'a, 's>(step: &'s Action<'a>, refused: &BTreeSet<&str>, binding: &'a B
                 .filter(|entry| !refused.contains(entry.cluster) || has(entry.cluster))
                 .copied()
                 .collect();
-            let leave: Vec<Entry<'a>> =
-                stored().filter(|entry| entries.iter().all(|planned| planned.cluster != entry.cluster)).collect();
+            let leave: Vec<Entry<'a>> = stored(binding)
+                .filter(|entry| entries.iter().all(|planned| planned.cluster != entry.cluster))
+                .collect();
             left.extend(leave);
             left.sort_unstable_by_key(|entry| entry.cluster);
-            let changed = !stored().eq(left.iter().copied());
+            let changed = !stored(binding).eq(left.iter().copied());
             changed.then(|| Cow::Owned(Action::UpdateBinding { entries: left, evictions: Vec::new() }))
         }
         Action::DeleteHpa { cluster } if has(cluster) => None,

@@ -3,6 +3,7 @@
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, text};
 use fhpa::playground::karmada::Timing;
+use fhpa::playground::objects::Objects;
 use serde_json::{Value, json};
 
 use super::capacity::node;
@@ -169,6 +170,46 @@ async fn a_federated_quota_does_not_hold_back_the_members_nor_a_release_and_remo
     assert_eq!(least(&stage, &["member1", "member2"], 420).await, 10);
     assert_eq!((label(&stage.get("Deployment", "web").await, LABEL), stage.replicas().await), ("", "5 5".to_owned()));
     two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_whose_entry_a_quota_refuses_holds_no_other_one_back() {
+    let stage = under_a_quota(4).await;
+    let mut placement = weights(&[1, 1, 1, 1]);
+    let only = |clusters: Value| json!({"clusterNames": clusters});
+    placement["clusterAffinity"] = only(json!(["member1", "member2", "member3"]));
+    stage.web(4, placement).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(4, 40, json!({})).await;
+    work(&stage, 12);
+    stage.pass(240).await;
+    let entries = stage.entries().await;
+    assert_eq!(entries, "member1=2 member2=1 member3=1");
+    // A fourth cluster is one replica too many.
+    let all = only(json!(["member1", "member2", "member3", "member4"]));
+    stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"clusterAffinity": all}}})).await;
+    stage.pass(120).await;
+    assert_eq!(stage.entries().await, entries, "{:?}", stage.messages().await);
+    assert_ne!(stage.autoscaler("member4").await, None, "it has its HPA, and its entry is refused");
+    // What stands at zero begins again.
+    let member = Objects::new(stage.fleet.member("member2").unwrap().client());
+    let about = json!({"metadata": {"name": "web", "namespace": "prod"}});
+    member.merge(&kind("Deployment"), &about, "", &json!({"spec": {"replicas": 0}})).await.unwrap();
+    stage.pass(60).await;
+    assert_ne!(stage.replicas().await.split(' ').nth(1), Some("0"), "{:?}", stage.messages().await);
+    // A cluster that failed keeps its HPA as long as its entry, and is back with both.
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(420).await;
+    assert_eq!(stage.entries().await, entries, "{:?}", stage.messages().await);
+    stage.fleet.fail("member3", false).unwrap();
+    let all = ["member1", "member2", "member3", "member4"];
+    assert!(least(&stage, &all, 120).await >= 12, "{:?}", stage.messages().await);
+    assert_ne!(stage.autoscaler("member3").await, None, "{:?}", stage.messages().await);
+    stage.patch("FederatedResourceQuota", "limit", json!({"spec": {"overall": {"cpu": "4"}}})).await;
+    assert!(least(&stage, &all, 300).await >= 12, "{:?}", stage.messages().await);
+    assert!(stage.entries().await.contains("member4"), "{:?}", stage.messages().await);
+    one.stop().await;
 }
 
 /// A workload that is not Karmada's where the placement brings one of that name: Karmada leaves it alone.
