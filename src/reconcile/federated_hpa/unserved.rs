@@ -1,7 +1,10 @@
-//! Objects whose workload cannot be scaled now: reports why, and changes nothing else. Talks to the API server.
+//! Objects whose workload cannot be scaled now: reports why. Hands back only what nothing else would. Talks to the API
+//! server.
+
+use std::sync::Arc;
 
 use super::cache::View;
-use super::cache::entry::FederatedHpaEntry;
+use super::cache::entry::{Binding, FederatedHpaEntry};
 use super::progress::Progress;
 use super::status;
 use super::status::conditions;
@@ -60,7 +63,8 @@ impl FederatedHpaWorker {
         Ok(Progress::Settled(None))
     }
 
-    /// Another FederatedHPA scales the workload: two would conflict.
+    /// Another FederatedHPA scales the workload: two would conflict. Unless that divides it, a binding that was suspended
+    /// at its creation is handed back, or no pod would run.
     pub(super) async fn yield_to(
         &self,
         leader: &Leader,
@@ -72,7 +76,13 @@ impl FederatedHpaWorker {
             rival.key()
         );
         self.report_unplanned(leader, view, conditions::CONFLICT, message).await?;
-        Ok(Progress::Settled(None))
+        let entry = &view.federated_hpa;
+        let divides = self.serves(rival) && !rival.suspended();
+        let undivided = |binding: &&Arc<Binding>| binding.marked().is_some() && binding.entries().is_empty();
+        match view.binding.as_ref().filter(undivided) {
+            Some(binding) if !divides && !entry.held() => self.give_back(leader, &entry.key(), binding).await,
+            _ => Ok(Progress::Settled(None)),
+        }
     }
 
     /// There is no binding: reports whether the workload is missing or not propagated.

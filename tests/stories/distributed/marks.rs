@@ -155,3 +155,39 @@ async fn an_object_that_is_suspended_before_it_took_its_workload_over_leaves_no_
     is_karmadas(&stage).await;
     one.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_yields_to_one_that_does_not_divide_leaves_no_binding_suspended() {
+    for older in [json!({"mode": "Centralized"}), json!({"suspend": true})] {
+        let stage = Stage::new(2).await;
+        let _webhook = admission::webhook(stage.fleet.control());
+        let mut one = stage.controller("one");
+        one.leads().await;
+        stage.hpa(2, 10, older).await;
+        stage.pass(5).await;
+        let mut younger = hpa(2, 10, json!({}));
+        younger["metadata"]["name"] = json!("younger");
+        stage.create(younger).await;
+        stage.pass(5).await;
+        stage.web(4, weights(&[1, 1])).await;
+        stage.pass(30).await;
+        is_karmadas(&stage).await;
+        one.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_yields_to_one_that_divides_leaves_the_binding_to_it() {
+    let (stage, _webhook) = suspended_at_birth().await;
+    let mut younger = hpa(2, 10, json!({}));
+    younger["metadata"]["name"] = json!("a-younger");
+    stage.create(younger).await;
+    stage.patch("ResourceBinding", "web-deployment", json!({"metadata": {"annotations": {MARK: "a-younger"}}})).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!((binding["spec"]["suspension"]["scheduling"].clone(), annotation(&binding, MARK)), (json!(true), "web"));
+    one.stop().await;
+}
