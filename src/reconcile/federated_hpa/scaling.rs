@@ -194,6 +194,11 @@ impl FederatedHpaWorker {
         }
         memory.scale = None;
         let (path, scale) = self.scale_of(&of.view.federated_hpa).await?;
+        let workload = Some((of.view.federated_hpa.target.clone(), scale.metadata.uid.clone()));
+        if memory.workload != workload {
+            // It begins with the replicas of this one, as under a new leader.
+            (memory.history, memory.scaled, memory.workload) = (History::default(), None, workload);
+        }
         memory.scale = Some(KnownScale { version: version.clone(), path, scale });
         Ok(())
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::running;
 use crate::stories::Process;
-use crate::stories::distributed::{Stage, weights};
+use crate::stories::distributed::{Stage, deployment, weights};
 
 #[tokio::test(start_paused = true)]
 async fn a_switch_of_the_mode_moves_no_pod_in_either_direction() {
@@ -81,5 +81,21 @@ async fn a_stored_field_that_only_distributed_has_decides_for_distributed() {
     one.leads().await;
     stage.pass(60).await;
     assert_eq!(stage.get("FederatedHPA", "web").await["spec"]["mode"], "Distributed");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_recommended_for_one_workload_removes_no_replica_of_the_next() {
+    let (stage, one) = running(2, json!({})).await;
+    stage.pass(300).await;
+    stage.create(deployment("shop", 12)).await;
+    stage.fleet.load().set("prod", "shop", 150);
+    stage.pass(30).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"scaleTargetRef": {"name": "shop"}}})).await;
+    stage.pass(240).await;
+    let shop = stage.get("Deployment", "shop").await;
+    assert_eq!(shop["spec"]["replicas"], 12, "{:?}", stage.messages().await);
+    stage.pass(120).await;
+    assert_eq!(stage.get("Deployment", "shop").await["spec"]["replicas"], 3, "{:?}", stage.messages().await);
     one.stop().await;
 }

@@ -32,6 +32,7 @@ use crate::decision::hpa::decide::{History, Policy};
 use crate::decision::hpa::limits::Range;
 use crate::decision::hpa::pod::Startup;
 use crate::decision::hpa::replicas::Tolerance;
+use crate::decision::related_objects::Target;
 use crate::reconcile::scale_target::ResourcePath;
 use crate::runtime::leader::Leader;
 
@@ -123,6 +124,8 @@ pub(crate) struct Memory {
     pub(crate) generation: Option<i64>,
     /// Time of the next computation, unless the object changes before.
     pub(crate) due: Option<Timestamp>,
+    /// The workload of `history` and `scaled`, and its uid.
+    pub(crate) workload: Option<(Target, Option<String>)>,
     pub(crate) history: History,
     pub(crate) scaled: Option<Timestamp>,
     pub(crate) scale: Option<KnownScale>,
