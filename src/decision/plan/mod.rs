@@ -174,14 +174,16 @@ fn unchanged<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Bas
         Some(Share { cluster: cluster.name, target, now, reason: Reason::Unchanged, hold: None, memory })
     };
     let entry = |cluster: &&'a Cluster<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });
-    let shares: Vec<Share<'a>> = clusters.iter().filter_map(kept).collect();
+    let mut shares: Vec<Share<'a>> = clusters.iter().filter_map(kept).collect();
+    let steps = if request.suspended { Vec::new() } else { steps::kept(request, clusters) };
+    outcome::follow(&mut shares, &steps);
     let renewals = shares.iter().filter_map(|share| owed::renewal(request, share.memory.lost?));
     Plan {
         basis: request.basis.unwrap_or(basis),
         next: renewals.min(),
         shares,
         binding: clusters.iter().filter_map(entry).collect(),
-        steps: if request.suspended { Vec::new() } else { steps::kept(request, clusters) },
+        steps,
         notes: vec![note],
         idle: request.idle,
         divided: request.divided,

@@ -199,6 +199,17 @@ pub(super) fn receive(shares: &mut [Share<'_>], clusters: &[&Cluster<'_>], steps
     }
 }
 
+/// Notes the bounds that the steps write as those for now.
+pub(super) fn follow(shares: &mut [Share<'_>], steps: &[Step<'_>]) {
+    for step in steps {
+        let Action::ApplyHpa { cluster: name, bounds, .. } = &step.action else { continue };
+        shares
+            .iter_mut()
+            .filter(|share| share.cluster == *name && share.now.is_some())
+            .for_each(|share| share.now = *bounds);
+    }
+}
+
 /// The share with the state to store for a cluster that does not take part.
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
     let Memory { scale_ups, evicted, failed, lost: before, .. } = cluster.memory;

@@ -79,7 +79,8 @@ pub(super) fn kept<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>]) -> V
         let hpa = cluster.hpa.filter(|_| cluster.state != ClusterState::Away)?;
         let written = hpa.written?;
         let most = taken(cluster, above).min(cluster.limits.most).min(request.total.max);
-        let bounds = Bounds { max: cluster.keeps().min(most), ..written };
+        let min = if cluster.reach.own_zero { written.min } else { written.min.max(1) };
+        let bounds = Bounds { min, max: cluster.keeps().min(most) };
         let write = Write { at, cluster, bounds, held: hpa.held };
         let due = bounds.max > written.max;
         due.then(|| write.step(Wait::Nothing, hpa.ceiling(), why(Some(written), bounds)))
