@@ -35,6 +35,7 @@ fn reviews(c: &mut Criterion) {
         zones,
         preview: None,
         frozen: None,
+        idle: None,
     });
     let clocks = Clock { wall: clock::wall, monotonic: clock::monotonic };
     let journal = Arc::new(ReviewLog::new(Arc::new(Metrics::with(ReviewMetrics::new).1)));

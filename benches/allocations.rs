@@ -27,6 +27,7 @@ fn main() {
         zones,
         preview: None,
         frozen: None,
+        idle: None,
     });
     let now = clock::wall();
     println!("{:<28} {:>7}  {:>8} {:>8}  {:>8} {:>8}", "", "body", "envelope", "", "whole", "");

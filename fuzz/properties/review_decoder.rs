@@ -22,6 +22,7 @@ static JUDGE: LazyLock<ReviewFn> = LazyLock::new(|| {
         zones,
         preview: None,
         frozen: None,
+        idle: None,
     })
 });
 

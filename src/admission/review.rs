@@ -45,10 +45,15 @@ pub struct Reviewer {
     pub preview: Option<Arc<dyn Preview>>,
     /// Whether the CRDs of both kinds are known to be foreign.
     pub frozen: Option<Frozen>,
+    /// Whether no controller acts, as far as this process knows; `None` where it cannot know.
+    pub idle: Option<Idle>,
 }
 
 /// Returns whether the CRDs of both kinds are known to be foreign.
 pub type Frozen = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Returns whether no controller acts: it is frozen by an operator, or nobody leads.
+pub type Idle = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl Reviewer {
     /// The verdict on one request, at `now`. Deletions are never denied.
@@ -223,7 +228,12 @@ impl Reviewer {
     }
 
     /// Suspends Karmada's scheduler. This review never blocks: a binding that cannot be decoded is not changed.
+    ///
+    /// While no controller acts, Karmada divides it: a workload that nobody divides runs nowhere.
     fn suspend_scheduling(&self, request: &Request<'_>) -> Verdict {
+        if self.is_frozen() || self.idle.as_ref().is_some_and(|idle| idle()) {
+            return Verdict::allowed();
+        }
         let created = request.object.as_ref().filter(|_| request.operation == Operation::Create);
         let binding = created.and_then(|object| object.resource_binding().ok());
         patched(binding.map(|binding| defaults::resource_binding(&binding, &*self.related_objects)).unwrap_or_default())

@@ -138,6 +138,15 @@ pub fn step(identity: &str, timings: Timings, seen: &ObservedLease, now: Steady)
     expired(record).err().unwrap_or(Step::TakeOver { version })
 }
 
+/// Until when somebody leads, if no later renewal is observed; `None` where nobody does. Whoever reserves the Lease
+/// removes fhpa or restores a backup, and takes nothing over.
+#[must_use]
+pub fn led_until(timings: Timings, seen: &ObservedLease) -> Option<Steady> {
+    let leads = |record: &&Record| !record.holder.is_empty() && record.lease < RESERVED;
+    let record = seen.record.as_ref().filter(leads)?;
+    Some(seen.since.saturating_add(timings.lease.max(record.lease)))
+}
+
 /// Until when a leader may act whose last successful renewal was sent at `sent`. The time counts from the request, not
 /// from the response: the server may have stored it just after it was sent.
 #[must_use]
@@ -232,6 +241,17 @@ mod tests {
         let released = Record { holder: String::new(), ..foreign("2") };
         let gone = ObservedLease::update(Some(ObservedLease::new(Some(released), NOW)), None, after(1));
         assert_eq!(step("me", Timings::default(), &gone, after(1)), Step::Create);
+    }
+
+    #[test]
+    fn somebody_leads_while_a_lease_is_renewed_that_is_neither_free_nor_reserved() {
+        let until = |record: Option<Record>| led_until(Timings::default(), &ObservedLease::update(None, record, NOW));
+        assert_eq!(until(Some(foreign("1"))), Some(after(15)));
+        assert_eq!(until(Some(Record { lease: Duration::from_mins(1), ..foreign("1") })), Some(after(60)));
+        for free in [Some(Record { holder: String::new(), ..foreign("1") }), None] {
+            assert_eq!(until(free), None);
+        }
+        assert_eq!(until(Some(Record { lease: RESERVED, ..foreign("1") })), None);
     }
 
     #[test]

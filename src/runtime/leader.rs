@@ -5,8 +5,11 @@
 //! Libraries for a Lease tell a process that it leads, but do not stop a write that began before the Lease was lost.
 //! Here each write needs a [`Leader`], which ends before another process can lead.
 
+mod content;
+mod presence;
 mod term;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -16,12 +19,15 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
+pub(super) use self::content::{annotate, record};
+use self::content::{freeze, is_frozen};
+pub use self::presence::Presence;
 use self::term::{Clocks, RenewalTime};
 pub use self::term::{Leader, LeaseLost};
 use super::{clock, identity};
 use crate::decision::excerpt::{ERROR, excerpt};
-use crate::decision::freeze::{FREEZE, FROZEN};
-use crate::decision::lease::{self, ObservedLease, RESERVED, Record, Step, Timings, VERSION};
+use crate::decision::freeze::FROZEN;
+use crate::decision::lease::{self, ObservedLease, RESERVED, Step, Timings, VERSION};
 
 /// How long an API server that has just started may forbid what its roles allow.
 const LOADING: Duration = Duration::from_secs(10);
@@ -56,6 +62,17 @@ pub async fn compete(
     api: Api<Lease>,
     candidate: Candidate,
     leadership: watch::Sender<Option<Leader>>,
+    stop: watch::Receiver<bool>,
+) {
+    compete_seen(api, candidate, leadership, Arc::default(), stop).await;
+}
+
+/// As [`compete`]; `presence` tells at any time whether somebody acts.
+pub async fn compete_seen(
+    api: Api<Lease>,
+    candidate: Candidate,
+    leadership: watch::Sender<Option<Leader>>,
+    presence: Arc<Presence>,
     mut stop: watch::Receiver<bool>,
 ) {
     let start = clock::steady();
@@ -65,6 +82,7 @@ pub async fn compete(
         candidate,
         start,
         clocks,
+        presence,
         seen: None,
         lease: None,
         leader: None,
@@ -91,6 +109,7 @@ struct Contest {
     candidate: Candidate,
     start: Instant,
     clocks: Clocks,
+    presence: Arc<Presence>,
     seen: Option<ObservedLease>,
     /// The Lease as it was last read or written.
     lease: Option<Lease>,
@@ -207,6 +226,7 @@ impl Contest {
         let seen = ObservedLease::update(self.seen.take(), lease.as_ref().map(record), now);
         let step = lease::step(&self.candidate.identity, self.candidate.timings, &seen, now);
         self.seen = Some(seen);
+        self.show(lease.as_ref());
         self.claims = !matches!(step, Step::Wait(_));
         let written = match step {
             Step::Wait(pause) => {
@@ -226,10 +246,19 @@ impl Contest {
         };
         let lease = written?;
         self.seen = Some(ObservedLease::new(Some(record(&lease)), now));
+        self.show(Some(&lease));
         let freeze = freeze(&lease);
         self.lease = Some(lease);
         self.lead(RenewalTime { steady: now, ahead }, freeze, leadership);
         Ok(self.candidate.timings.retry)
+    }
+
+    /// Tells the reviews whether somebody acts.
+    fn show(&self, lease: Option<&Lease>) {
+        let frozen = lease.is_some_and(is_frozen);
+        let seen = self.seen.as_ref().filter(|_| !frozen);
+        let until = seen.and_then(|seen| lease::led_until(self.candidate.timings, seen));
+        self.presence.lasts(until.and_then(|until| self.start.checked_add(until)));
     }
 
     /// The Lease with this process as its holder, and otherwise as it was read: annotations of others stay. Its
@@ -341,31 +370,6 @@ fn advice(code: u16) -> &'static str {
 
 pub(super) fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
-}
-
-/// Value of the annotation that freezes the controllers.
-fn freeze(lease: &Lease) -> Option<String> {
-    lease.metadata.annotations.as_ref()?.get(FREEZE).cloned()
-}
-
-/// Sets or removes an annotation.
-pub(super) fn annotate(metadata: &mut ObjectMeta, key: &str, value: Option<String>) {
-    if let Some(value) = value {
-        metadata.annotations.get_or_insert_default().insert(key.to_owned(), value);
-    } else if let Some(annotations) = &mut metadata.annotations {
-        annotations.remove(key);
-    }
-}
-
-/// Content of a Lease.
-pub(super) fn record(lease: &Lease) -> Record {
-    let spec = lease.spec.clone().unwrap_or_default();
-    let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
-    Record {
-        holder: spec.holder_identity.unwrap_or_default(),
-        lease: Duration::from_secs(seconds),
-        version: lease.metadata.resource_version.clone().unwrap_or_default(),
-    }
 }
 
 #[cfg(test)]

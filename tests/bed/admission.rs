@@ -8,7 +8,7 @@ use embedded_apiserver::{ApiServer, Plugin};
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::{Operation, Request};
 use fhpa::admission::object::Object;
-use fhpa::admission::review::Reviewer;
+use fhpa::admission::review::{Idle, Reviewer};
 use fhpa::admission::verdict::PatchOperation;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::validation::Settings;
@@ -23,13 +23,18 @@ use tokio::task::JoinSet;
 
 /// Starts it; it lasts as long as what is returned.
 pub fn webhook(server: &ApiServer) -> JoinSet<()> {
+    webhook_beside(server, None)
+}
+
+/// As [`webhook`], in the process of a controller, which knows whether any acts.
+pub fn webhook_beside(server: &ApiServer, idle: Option<Idle>) -> JoinSet<()> {
     let index = Arc::new(Index::default());
     let readers = Readers::default().with_index(&index, Some(Mode::Distributed));
     let mut tasks = JoinSet::new();
     tasks.spawn(Watches::new(readers, &Readiness::default()).run(server.client(), Arc::new(Metrics::new())));
     let zones = Arc::new(ZoneDatabase::bundled());
     let reviewer =
-        Reviewer { related_objects: index, zones, settings: Settings::default(), preview: None, frozen: None };
+        Reviewer { related_objects: index, zones, settings: Settings::default(), preview: None, frozen: None, idle };
     let plugin: Plugin = Arc::new(move |_: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
         if request.operation == Done::Create {
             suspend(&reviewer, object);

@@ -79,6 +79,7 @@ fn judge(cache: Arc<Cache>) -> ReviewFn {
         settings: Settings::default(),
         preview: Some(preview),
         frozen: None,
+        idle: None,
     };
     Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
 }

@@ -49,7 +49,7 @@ pub fn review(fleet: &Fleet, runs: &mut JoinSet<()>, silent: &Arc<AtomicBool>) {
     let client = fleet.control().client();
     runs.spawn(watches.run(client, Arc::new(Metrics::new())));
     let zones = Arc::new(ZoneDatabase::bundled());
-    let reviewer = Reviewer { related_objects: index, zones, settings, preview: None, frozen: None };
+    let reviewer = Reviewer { related_objects: index, zones, settings, preview: None, frozen: None, idle: None };
     let judge: fhpa::admission::router::ReviewFn =
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now));
     #[allow(clippy::disallowed_methods)]

@@ -1,7 +1,10 @@
 //! Several objects on one workload.
 
+use std::sync::Arc;
+
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;
+use fhpa::admission::review::Reviewer;
 use fhpa::admission::verdict::Verdict;
 use fhpa::api;
 use fhpa::convert::{Scaler as _, known_cron_federated_hpa, known_federated_hpa};
@@ -233,6 +236,20 @@ fn a_new_binding_is_left_to_the_scheduler_while_it_is_not_known_whether_members_
     let reviewer = reviewer_with(others(&[&right()]), Settings::default());
     let verdict = review(&reviewer, Endpoint::MutateResourceBinding, Operation::Create, &binding(""), None);
     assert_eq!((verdict.denial, verdict.patch), (None, Vec::new()));
+}
+
+#[test]
+fn a_new_binding_is_left_to_the_scheduler_while_no_controller_acts() {
+    for (frozen, idle) in [(true, false), (false, true), (false, false)] {
+        let known = Others { kept: Some(Vec::new()), ..others(&[&right()]) };
+        let reviewer = Reviewer {
+            frozen: Some(Arc::new(move || frozen)),
+            idle: Some(Arc::new(move || idle)),
+            ..reviewer_with(known, Settings::default())
+        };
+        let verdict = review(&reviewer, Endpoint::MutateResourceBinding, Operation::Create, &binding(""), None);
+        assert_eq!(verdict.patch.is_empty(), frozen || idle);
+    }
 }
 
 #[test]

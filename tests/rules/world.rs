@@ -61,7 +61,7 @@ pub fn reviewer(others: Others) -> Reviewer {
 }
 
 pub fn reviewer_with(others: Others, settings: Settings) -> Reviewer {
-    Reviewer { related_objects: Arc::new(others), zones: zones(), settings, preview: None, frozen: None }
+    Reviewer { related_objects: Arc::new(others), zones: zones(), settings, preview: None, frozen: None, idle: None }
 }
 
 pub fn now() -> Timestamp {

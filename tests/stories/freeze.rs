@@ -4,13 +4,15 @@
 use embedded_apiserver::ApiServer;
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
+use fhpa::runtime::lease_handover;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::distributed::{Stage, kind, weights};
+use super::distributed::{Stage, deployment, kind, weights};
 use super::{Process, Stage as Plane};
+use crate::bed::admission;
 
 fn leases(server: &ApiServer) -> Api<Lease> {
     Api::namespaced(server.client(), "karmada-system")
@@ -150,6 +152,81 @@ async fn a_process_with_the_flag_is_frozen_while_it_leads_and_its_successor_is_n
     stage.pass(30).await;
     assert_eq!((stage.bounds().await, confirmation(server).await), ("1..4 1..4".into(), None));
     two.stop().await;
+}
+
+/// The FederatedHPA `web` of a stage whose webhook is in the process `one`.
+async fn with_webhook(stage: &Stage, one: &Process) -> tokio::task::JoinSet<()> {
+    let webhook = admission::webhook_beside(stage.fleet.control(), Some(std::sync::Arc::clone(&one.idle)));
+    stage.pass(2).await;
+    stage.hpa(2, 8, json!({})).await;
+    stage.pass(2).await;
+    webhook
+}
+
+/// A workload that is new while no controller acts runs by Karmada's division, and is divided by the leader once one acts.
+async fn runs_at_once(stage: &Stage) {
+    stage.web(4, weights(&[1, 1])).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null);
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("- -".into(), "2 2".into()));
+}
+
+async fn is_divided(stage: &Stage) {
+    stage.pass(60).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..4 1..4".into(), "2 2".into()));
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_is_new_in_a_freeze_is_divided_by_karmada_and_taken_over_afterwards() {
+    let stage = Stage::new(2).await;
+    let server = stage.fleet.control();
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let _webhook = with_webhook(&stage, &one).await;
+    annotate(server, Some("incident")).await;
+    stage.pass(5).await;
+    runs_at_once(&stage).await;
+    annotate(server, None).await;
+    is_divided(&stage).await;
+
+    // Made anew: as long as a controller acts, its own division is the first.
+    stage.delete("Deployment", "web").await;
+    stage.pass(60).await;
+    stage.create(deployment("web", 4)).await;
+    stage.pass(1).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], true);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_is_new_while_the_flag_freezes_or_nobody_leads_is_divided_by_karmada() {
+    let stage = Stage::new(2).await;
+    let server = stage.fleet.control();
+    let mut one = Process::start_frozen("etcd restore", server, "one", &stage.wall);
+    one.leads().await;
+    let webhook = with_webhook(&stage, &one).await;
+    runs_at_once(&stage).await;
+    one.stop().await;
+    drop(webhook);
+
+    // As an uninstallation leaves the Lease, with the processes still there.
+    let stage = Stage::new(2).await;
+    let server = stage.fleet.control();
+    let mut zero = stage.controller("zero");
+    zero.leads().await;
+    zero.stop().await;
+    lease_handover::park(&leases(server), "fhpa").await.unwrap();
+    let mut one = stage.controller("one");
+    let _webhook = with_webhook(&stage, &one).await;
+    stage.pass(60).await;
+    runs_at_once(&stage).await;
+    lease_handover::unpark(&leases(server), "fhpa").await.unwrap();
+    one.leads().await;
+    is_divided(&stage).await;
+    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -24,6 +24,7 @@ use std::time::Duration;
 use embedded_apiserver::ApiServer;
 use embedded_apiserver::faults::{ObservedRequest, Which};
 use embedded_apiserver::status::StatusError;
+use fhpa::admission::review::Idle;
 use fhpa::api::{self, CronFederatedHPA, FederatedHPA};
 use fhpa::decision::lease::Timings;
 use fhpa::decision::validation::Settings;
@@ -35,7 +36,7 @@ use fhpa::reconcile::{Controller, Options};
 use fhpa::runtime::clock;
 use fhpa::runtime::clock::WallClock;
 use fhpa::runtime::control_plane::{Bounds, bounded};
-use fhpa::runtime::leader::{Candidate, Leader, compete};
+use fhpa::runtime::leader::{Candidate, Leader, Presence, compete_seen};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::watch::{Readers, Watches};
@@ -281,6 +282,8 @@ pub struct Process {
     pub metrics: Arc<Metrics>,
     pub leadership: watch::Receiver<Option<Leader>>,
     pub live: LiveState,
+    /// Whether no controller acts, as the reviews of this process know.
+    pub idle: Idle,
     stop: watch::Sender<bool>,
     works: JoinHandle<()>,
     /// Dropped, they end between two polls.
@@ -341,6 +344,7 @@ impl Process {
     ) -> Self {
         let metrics = Arc::new(Metrics::new());
         let counted = metrics.controller();
+        let flag = freeze.is_some();
         let client = bounded(limited, Bounds::default(), metrics.requests());
         let options = Options {
             client: client.clone(),
@@ -371,13 +375,15 @@ impl Process {
         tasks.spawn(Watches::new(readers, &readiness).run(client, Arc::clone(&metrics)));
         let candidate = Candidate { lease: "fhpa".into(), identity: name.into(), timings: Timings::default() };
         let (end, ended) = watch::channel(false);
-        tasks.spawn(compete(leases, candidate, told, ended));
+        let presence = Arc::new(Presence::default());
+        tasks.spawn(compete_seen(leases, candidate, told, Arc::clone(&presence), ended));
+        let nobody: Idle = Arc::new(move || flag || !presence.acts());
         let run = idle.run(leadership.clone(), stopped);
         let works = tokio::spawn(async move {
             run.await;
             end.send_replace(true);
         });
-        Self { metrics, leadership, live, stop, works, tasks }
+        Self { metrics, leadership, live, idle: nobody, stop, works, tasks }
     }
 
     pub async fn leads(&mut self) {

@@ -121,7 +121,8 @@ fn trial(given: &[Given], settings: Settings, out: &mut impl Write) -> Result<()
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(TrialError::Runtime)?;
     let known = related_objects(given.iter(), settings.default_mode);
     let zones = Arc::new(ZoneDatabase::open());
-    let reviewer = Reviewer { related_objects: Arc::new(known), zones, settings, preview: None, frozen: None };
+    let reviewer =
+        Reviewer { related_objects: Arc::new(known), zones, settings, preview: None, frozen: None, idle: None };
     runtime.block_on(async {
         let server = Server::bind_with(Options::loopback(), move |_| {
             Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))

@@ -42,7 +42,7 @@ impl Rules {
         settings: Settings,
         now: Timestamp,
     ) -> Self {
-        Self { reviewer: Reviewer { related_objects, zones, settings, preview: None, frozen: None }, now }
+        Self { reviewer: Reviewer { related_objects, zones, settings, preview: None, frozen: None, idle: None }, now }
     }
 
     /// The findings on `object` when it is created in `namespace`.

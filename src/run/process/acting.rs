@@ -13,7 +13,7 @@ use super::guarding::Guarding;
 use super::options::{ControllerOptions, Error};
 use super::sharing::Shared;
 use super::tasks::{Done, Tasks};
-use crate::admission::review::Preview;
+use crate::admission::review::{self, Preview};
 use crate::controller::query_cache::Times;
 use crate::decision::validation::Settings;
 use crate::estimator::grpc::Grpc;
@@ -21,7 +21,7 @@ use crate::reconcile::federated_hpa::observe::capacity::{Estimators, Rooms};
 use crate::reconcile::{self, Controller, Idle};
 use crate::run::forecast::Forecaster;
 use crate::runtime::clock;
-use crate::runtime::leader::{Candidate, Leader, compete};
+use crate::runtime::leader::{Candidate, Leader, Presence, compete_seen};
 use crate::runtime::metrics::{ControllerMetrics, Metrics};
 use crate::runtime::watch::Readers;
 use crate::runtime::zones::ZoneDatabase;
@@ -30,6 +30,9 @@ use crate::runtime::zones::ZoneDatabase;
 pub(super) struct Acting {
     leases: Api<Lease>,
     candidate: Candidate,
+    presence: Arc<Presence>,
+    /// Whether the flag freezes this process.
+    frozen: bool,
     controller: Idle,
     metrics: Arc<ControllerMetrics>,
     guarding: Option<Guarding>,
@@ -64,6 +67,7 @@ impl Acting {
         metrics.controller().objects.limit(object_metrics);
         let guarding = guard.map(|guard| Guarding::new(guard, client, shared, &identity, metrics)).transpose()?;
         let default_mode = settings.default_mode;
+        let frozen = freeze.is_some();
         let options = reconcile::Options {
             client: client.clone(),
             zones,
@@ -83,6 +87,8 @@ impl Acting {
             preview: Arc::new(Forecaster { live: controller.live(), default_mode }),
             leases: Api::namespaced(client.clone(), &namespace),
             candidate: Candidate { lease, identity, timings },
+            presence: Arc::default(),
+            frozen,
             controller: controller.read_by(readers),
             metrics: metrics.controller(),
             guarding,
@@ -92,6 +98,13 @@ impl Acting {
     /// The preview for dry runs.
     pub(super) fn preview(&self) -> Arc<dyn Preview> {
         Arc::clone(&self.preview) as Arc<dyn Preview>
+    }
+
+    /// Whether no controller acts, for the reviews. While processes are restarted with or without the flag, some know
+    /// it before the Lease tells.
+    pub(super) fn idle(&self) -> review::Idle {
+        let (presence, frozen) = (Arc::clone(&self.presence), self.frozen);
+        Arc::new(move || frozen || !presence.acts())
     }
 
     /// Competes from now on, and acts while it leads.
@@ -111,7 +124,8 @@ impl Acting {
             tokio::join!(controller.run(leadership.clone(), controller_stopped.clone()), guards);
         };
         let controller = tasks.spawn("the controller", works);
-        let leader = tasks.spawn("the leader election", compete(self.leases, self.candidate, sender, leader_stopped));
+        let election = compete_seen(self.leases, self.candidate, sender, self.presence, leader_stopped);
+        let leader = tasks.spawn("the leader election", election);
         Acts { stop_controller, controller, stop_leader, leader, release }
     }
 }

@@ -21,7 +21,7 @@ use tracing::{info, warn};
 use self::acting::Acting;
 use self::serving::{Serving, Unbound};
 use self::tasks::Tasks;
-use crate::admission::review::{Frozen, Preview, Reviewer};
+use crate::admission::review::{Frozen, Idle, Preview, Reviewer};
 use crate::admission::router::ReviewFn;
 use crate::decision::related_objects::{NoRelatedObjects, RelatedObjects};
 use crate::decision::validation::Settings;
@@ -125,7 +125,8 @@ impl Server {
                 let preview = acting.as_ref().map(Acting::preview);
                 let frozen =
                     readers.definitions.clone().map(|definitions| Arc::new(move || definitions.is_frozen()) as Frozen);
-                let judge = judge(ReviewDependencies { related_objects, zones, preview, frozen });
+                let idle = acting.as_ref().map(Acting::idle);
+                let judge = judge(ReviewDependencies { related_objects, zones, preview, frozen, idle });
                 Some(Serving::bind(unbound, judge, &metrics, reviews, &readiness).await?)
             }
         };
@@ -302,12 +303,14 @@ pub struct ReviewDependencies {
     pub preview: Option<Arc<dyn Preview>>,
     /// Whether the CRDs of both kinds are known to be foreign; `None` without a control plane.
     pub frozen: Option<Frozen>,
+    /// Whether no controller acts; `None` without a controller, which alone reads the Lease.
+    pub idle: Option<Idle>,
 }
 
 /// A judge with the rules and the settings of the operator.
 pub fn judge(settings: Settings) -> impl FnOnce(ReviewDependencies) -> ReviewFn {
-    |ReviewDependencies { related_objects, zones, preview, frozen }| {
-        let reviewer = Reviewer { related_objects, zones, settings, preview, frozen };
+    |ReviewDependencies { related_objects, zones, preview, frozen, idle }| {
+        let reviewer = Reviewer { related_objects, zones, settings, preview, frozen, idle };
         Arc::new(move |endpoint, request, now| reviewer.review(endpoint, request, now))
     }
 }
