@@ -331,6 +331,11 @@ impl Removal {
                 for key in &back.done {
                     self.print_line(&format!("FederatedHPA {key}  handed back: the workload keeps its replicas"));
                 }
+                for (key, cluster) in &back.behind {
+                    self.print_line(&format!(
+                        "FederatedHPA {key}  its HPA in {cluster} goes when that cluster answers"
+                    ));
+                }
                 for (key, missing) in &back.left {
                     self.print_line(&format!("FederatedHPA {key}  left: {missing}"));
                 }

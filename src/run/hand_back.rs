@@ -46,6 +46,9 @@ pub struct HandedBack {
     pub done: Vec<String>,
     /// Workloads that were not, each with the missing step.
     pub left: Vec<(String, String)>,
+    /// Workloads whose HPA is still in a cluster that does not answer, each with the cluster: Karmada deletes it when
+    /// the cluster answers.
+    pub behind: Vec<(String, String)>,
 }
 
 /// Why no workload could be handed back.
@@ -200,7 +203,9 @@ async fn watch_over(cache: &Cache, first: &BTreeSet<Key>, deadline: Instant) -> 
         if held.is_empty() || late {
             let done = first.iter().filter(|key| !held.contains(key)).map(ToString::to_string).collect();
             let left = held.iter().map(|key| (key.to_string(), missing(cache.view(key)))).collect();
-            return Some(HandedBack { done, left });
+            let behind = cache.leaving().into_iter().filter(|(key, _)| !held.contains(key));
+            let behind = behind.map(|(key, cluster)| (key.to_string(), cluster)).collect();
+            return Some(HandedBack { done, left, behind });
         }
     }
 }

@@ -156,7 +156,7 @@ async fn taken_by(stage: &Stage, identity: &str) -> (LeaseHold, u64) {
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn all_of_it() -> HandedBack {
-    HandedBack { done: vec!["prod/web".into()], left: Vec::new() }
+    HandedBack { done: vec!["prod/web".into()], ..HandedBack::default() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -278,8 +278,26 @@ async fn what_cannot_be_handed_back_in_time_is_named() {
     let (hold, _) = taken(&stage).await;
     let back = hold.hand_back(Settings::default(), PATIENCE).await.unwrap();
     let missing = "its replicas are not settled in the ResourceBinding yet; its Events say why";
-    assert_eq!(back, HandedBack { done: Vec::new(), left: vec![("prod/web".into(), missing.into())] });
+    assert_eq!(back, HandedBack { left: vec![("prod/web".into(), missing.into())], ..HandedBack::default() });
     faults.heal();
     assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));
     handed_back(&stage).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_uninstallation_does_not_wait_for_a_cluster_that_does_not_answer() {
+    let (stage, one) = moved().await;
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(120).await;
+    one.kill().await;
+    let (hold, _) = taken(&stage).await;
+    let begun = clock::steady();
+    let back = hold.hand_back(Settings::default(), PATIENCE).await.unwrap();
+    assert_eq!(back, HandedBack { behind: vec![("prod/web".into(), "member3".into())], ..all_of_it() });
+    assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
+    hold.park().await.unwrap();
+    assert_eq!(stage.bounds().await, "- - 1..5", "as member3 still has it");
+    stage.fleet.fail("member3", false).unwrap();
+    stage.pass(120).await;
+    assert_eq!(stage.bounds().await, "- - -");
 }

@@ -176,14 +176,25 @@ impl Cache {
     }
 
     /// The FederatedHPAs with the finalizer, and deleted ones that left objects behind; `None` when not everything is
-    /// listed yet.
+    /// listed yet. A Work that is being deleted holds nothing: its finalizer is Karmada's, and stays while the cluster
+    /// does not answer.
     #[must_use]
     pub fn held(&self) -> Option<Vec<Key>> {
         let inner = self.inner.lock();
         let held = inner.federated_hpas.all().filter(|entry| entry.held()).map(|entry| entry.key());
-        let left = inner.marks.owners().chain(inner.member_hpas.subjects().map(|owner| &**owner)).cloned();
-        let all: BTreeSet<Key> = held.chain(left).collect();
+        let stays = |owner: &&Key| inner.member_hpas.about(*owner).any(|member_hpa| !member_hpa.deleting());
+        let works = inner.member_hpas.subjects().map(|owner| &**owner).filter(stays);
+        let all: BTreeSet<Key> = held.chain(inner.marks.owners().chain(works).cloned()).collect();
         inner.complete.then(|| all.into_iter().collect())
+    }
+
+    /// The FederatedHPAs whose Works are being deleted, each with a cluster that has the HPA so far.
+    #[must_use]
+    pub fn leaving(&self) -> Vec<(Key, String)> {
+        let inner = self.inner.lock();
+        let leaving = inner.member_hpas.all().filter(|member_hpa| member_hpa.deleting());
+        let of = |work: &Arc<MemberHpa>| Some((Key::clone(work.owner.as_ref()?), work.cluster().to_owned()));
+        leaving.filter_map(of).collect()
     }
 
     /// The bindings that are marked for a FederatedHPA, existing or not, with the FederatedHPAs that scale their
