@@ -16,6 +16,7 @@ use super::question;
 use super::terminal::Color;
 use crate::admission::registration::{Location, NAME, base_url};
 use crate::api::FederatedHPA;
+use crate::controller::failure::{Asked, Failure};
 use crate::convert;
 use crate::decision::validation::Settings;
 use crate::install::apply::{each, each_metadata, place};
@@ -28,7 +29,7 @@ use crate::run::hand_back::LeaseHold;
 use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
 use crate::runtime::clock::{self, WallClock};
 use crate::runtime::identity;
-use crate::runtime::lease_activity::LeaseLocation;
+use crate::runtime::lease_activity::{self, LeaseLocation, Renewed};
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -150,7 +151,7 @@ impl Removal {
                 return false;
             }
         }
-        if !self.is_wanted().await {
+        if self.leads_elsewhere().await || !self.is_wanted().await {
             return false;
         }
         let deadline = clock::steady() + self.patience;
@@ -171,6 +172,24 @@ impl Removal {
             self.print_line("\nNot everything was removed: see above, and run it again.");
         }
         whole
+    }
+
+    /// Whether a controller goes on whose Lease this does not take.
+    async fn leads_elsewhere(&mut self) -> bool {
+        let line = match lease_activity::leads_elsewhere(&self.client, &self.place).await {
+            Ok(None) => return false,
+            Ok(Some(Renewed { place: LeaseLocation { namespace, name }, holder, .. })) => format!(
+                "Nothing was done: a controller of fhpa ({holder}) leads by the Lease {namespace}/{name}: \
+                 give --lease-name {name} --lease-namespace {namespace}."
+            ),
+            Err(error) => {
+                let (group, resource) = ("coordination.k8s.io", "leases");
+                let failure = Failure::of(&error, Asked { verb: "list", group, resource, object: &resource });
+                format!("Nothing was done: {failure}")
+            }
+        };
+        self.print_line(&line);
+        true
     }
 
     /// The URL of a registration by another installation than the wanted one.

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::ListParams;
 use kube::{Api, Client};
 use tokio::time::sleep;
 
 use super::leader::record;
 use crate::decision::freeze::FROZEN;
+use crate::decision::lease::VERSION;
 
 /// Longest time that a Lease is watched.
 const LONGEST: Duration = Duration::from_mins(1);
@@ -60,6 +62,41 @@ pub async fn renewed(client: &Client, places: &[LeaseLocation]) -> Result<Vec<Re
         }
     }
     Ok(renewed)
+}
+
+/// The Leases that controllers of fhpa hold, but for `given`: all that the user may list.
+///
+/// # Errors
+/// When the API server is unreachable, or rejects a request otherwise than by the rights of the user.
+pub async fn others(client: &Client, given: &LeaseLocation) -> Result<Vec<LeaseLocation>, kube::Error> {
+    let parameters = ListParams::default();
+    let mut listed = Api::<Lease>::all(client.clone()).list(&parameters).await;
+    if listed.as_ref().is_err_and(is_forbidden) {
+        listed = Api::<Lease>::namespaced(client.clone(), &given.namespace).list(&parameters).await;
+    }
+    let leases = match listed {
+        Err(error) if is_forbidden(&error) => return Ok(Vec::new()),
+        listed => listed?.items,
+    };
+    let ours = leases.into_iter().filter(|lease| {
+        let annotated = lease.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(VERSION));
+        annotated && !record(lease).holder.is_empty()
+    });
+    let place = |lease: Lease| Some(LeaseLocation { namespace: lease.metadata.namespace?, name: lease.metadata.name? });
+    Ok(ours.filter_map(place).filter(|place| place != given).collect())
+}
+
+/// A controller of fhpa that leads by another Lease than `given`. Waits where there is such a Lease, as [`renewed`].
+///
+/// # Errors
+/// As [`others`].
+pub async fn leads_elsewhere(client: &Client, given: &LeaseLocation) -> Result<Option<Renewed>, kube::Error> {
+    let others = others(client, given).await?;
+    Ok(renewed(client, &others).await?.into_iter().next())
+}
+
+fn is_forbidden(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
 async fn read(client: &Client, place: &LeaseLocation) -> Result<Option<Lease>, kube::Error> {

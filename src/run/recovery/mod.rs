@@ -112,14 +112,20 @@ impl Recovery {
     pub async fn writers(&self) -> Result<Vec<String>, String> {
         let karmada = KARMADA.map(|name| LeaseLocation { namespace: KARMADA_SYSTEM.to_owned(), name: name.to_owned() });
         let agents = self.agents().await.map_err(|failure| failure.to_string())?;
-        let leases: Vec<LeaseLocation> = karmada.into_iter().chain(agents).chain([self.lease.clone()]).collect();
-        let renewed = lease_activity::renewed(&self.client, &leases).await;
-        let renewed = renewed.map_err(|error| format!("the Leases of those that write could not be read: {error}"))?;
-        let writing = renewed.into_iter().filter(|renewed| renewed.place != self.lease || !renewed.frozen);
+        let unread = |error| format!("the Leases of those that write could not be read: {error}");
+        let others = lease_activity::others(&self.client, &self.lease).await.map_err(unread)?;
+        let own = others.iter().chain([&self.lease]).cloned();
+        let leases: Vec<LeaseLocation> = karmada.into_iter().chain(agents).chain(own).collect();
+        let renewed = lease_activity::renewed(&self.client, &leases).await.map_err(unread)?;
+        // Only controllers of fhpa confirm a freeze.
+        let writing = renewed.into_iter().filter(|renewed| !renewed.frozen);
         let told = writing.map(|renewed| {
             let LeaseLocation { namespace, name } = &renewed.place;
             if renewed.place == self.lease {
                 format!("a controller of fhpa ({}) leads and is not frozen", renewed.holder)
+            } else if others.contains(&renewed.place) {
+                let holder = &renewed.holder;
+                format!("a controller of fhpa ({holder}) leads by the Lease {namespace}/{name} (give --lease-name)")
             } else if namespace == AGENT_LEASES {
                 format!("karmada-agent of {name} runs")
             } else {

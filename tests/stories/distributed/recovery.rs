@@ -24,7 +24,13 @@ use crate::stories::Process;
 
 /// What a command printed.
 #[derive(Clone, Default)]
-struct Output(Arc<Mutex<Vec<u8>>>);
+pub struct Output(Arc<Mutex<Vec<u8>>>);
+
+impl Output {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
 
 impl io::Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -53,8 +59,7 @@ pub async fn run(stage: &Stage, dry_run: bool, change: impl FnOnce(&mut Recovery
     };
     change(&mut recovery);
     let done = Run { recovery, dry_run, yes: true, out: Box::new(out.clone()) }.run().await;
-    let text = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
-    (done, text)
+    (done, out.text())
 }
 
 /// The command succeeds, and a second run finds nothing to do. Returns what the first one printed. From here on the laws
@@ -258,6 +263,22 @@ async fn nothing_is_written_while_a_controller_leads_or_a_member_is_not_read() {
     let seen = stage.fleet.control().faults().recorded();
     let writes: Vec<_> = seen.iter().filter(|seen| !matches!(&*seen.verb, "get" | "list" | "watch")).collect();
     assert!(writes.is_empty(), "{} writes", writes.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_written_while_a_controller_leads_by_another_lease() {
+    let (stage, _, one, backup) = grown().await;
+    let blue = |recovery: &mut Recovery| {
+        recovery.lease.name = "blue".into();
+        // The processes may not list Leases, and are not told.
+        recovery.client = stage.fleet.control().client();
+    };
+    let (done, said) = run(&stage, false, blue).await;
+    let leads = "a controller of fhpa (one) leads by the Lease karmada-system/fhpa (give --lease-name)";
+    assert!(!done && said.contains(leads), "{said}");
+    restore(&stage, &backup, one).await;
+    let (done, said) = run(&stage, false, blue).await;
+    assert!(done, "its controller has ended: {said}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
+use fhpa::cli::uninstall::Removal;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, name};
@@ -15,9 +16,11 @@ use fhpa::runtime::clock;
 use fhpa::runtime::lease_activity::LeaseLocation;
 use fhpa::runtime::lease_handover;
 use jiff::SignedDuration;
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use serde_json::{Value, json};
 
+use super::recovery::Output;
 use super::{Stage, kind, plan, weights};
 
 async fn pods(stage: &Stage) -> BTreeSet<String> {
@@ -300,4 +303,28 @@ async fn an_uninstallation_does_not_wait_for_a_cluster_that_does_not_answer() {
     stage.fleet.fail("member3", false).unwrap();
     stage.pass(120).await;
     assert_eq!(stage.bounds().await, "- - -");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_uninstallation_by_another_lease_is_refused_while_a_controller_leads() {
+    let (stage, one) = moved().await;
+    let out = Output::default();
+    let removal = Removal {
+        client: stage.fleet.control().client(),
+        place: LeaseLocation { namespace: "karmada-system".into(), name: "blue".into() },
+        patience: PATIENCE,
+        crds: false,
+        dry_run: false,
+        yes: true,
+        only_if_url: None,
+        clock: stage.wall.clock(),
+        out: Box::new(out.clone()),
+    };
+    assert!(!removal.run().await);
+    let said =
+        "Nothing was done: a controller of fhpa (one) leads by the Lease karmada-system/fhpa: give --lease-name fhpa";
+    assert!(out.text().starts_with(said), "{}", out.text());
+    let leases: Api<Lease> = Api::namespaced(stage.fleet.control().client(), "karmada-system");
+    assert_eq!(leases.get_opt("blue").await.unwrap(), None, "it takes no Lease");
+    one.stop().await;
 }
