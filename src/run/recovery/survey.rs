@@ -247,6 +247,7 @@ impl Recovery {
         let Some(template) = self.template(&place, &target).await? else { return Ok(Surveyed::default()) };
         let members = workloads(ways, &place, target.name, there).await?;
         let Scaled { object, reference, namespace, scaler, target } = scaled;
+        let scaler = scaler.as_run(members.values().any(|member| member.hpa.is_some()) || !hpas.is_empty());
         let own = match &scaler {
             Scaler::Distributed { hpa, .. } => hpa.object.spec.federated_hpa_assignment.as_ref(),
             Scaler::Whole => None,

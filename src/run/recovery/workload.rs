@@ -28,6 +28,18 @@ pub enum Scaler {
     Whole,
 }
 
+impl Scaler {
+    /// How the workload is scaled. Karmada runs a FederatedHPA without a mode as a Centralized one, until fhpa writes
+    /// HPAs for it.
+    #[must_use]
+    pub fn as_run(self, has_hpas: bool) -> Self {
+        match self {
+            Self::Distributed { hpa, taken: false } if hpa.mode().is_none() && !has_hpas => Self::Whole,
+            scaler => scaler,
+        }
+    }
+}
+
 /// One workload.
 #[derive(Debug)]
 pub struct SurveyedWorkload {

@@ -251,6 +251,27 @@ async fn replicas_that_a_rule_or_a_computation_set_after_the_backup_stay() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn replicas_of_an_object_without_a_mode_that_karmada_set_after_the_backup_stay() {
+    let (stage, watched) = Stage::watched(3).await;
+    stage.web(6, weights(&[1, 1, 1])).await;
+    let mut object = super::hpa(3, 12, json!({}));
+    object["spec"].as_object_mut().unwrap().remove("mode");
+    stage.create(object).await;
+    let backup = stage.fleet.control().backup();
+    stage.patch("Deployment", "web", json!({"spec": {"replicas": 12}})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.replicas().await, "4 4 4");
+    stage.fleet.halt_karmada(true);
+    stage.fleet.control().restore(&backup, false);
+    stage.pass(5).await;
+    let said = recovered(&stage, &watched).await;
+    assert!(said.contains("template: replicas 6 -> 12"), "{said}");
+    stage.fleet.halt_karmada(false);
+    assert_eq!(least(&stage, &ALL, 60).await, 12, "{said}");
+    assert_eq!(watched.broken(), vec![]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_written_while_a_controller_leads_or_a_member_is_not_read() {
     let (stage, _, one, backup) = grown().await;
     let (done, said) = recover(&stage, false).await;
