@@ -413,6 +413,27 @@ async fn objects_that_karmada_ran_are_asked_for_before_anything_is_written() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_an_uninstallation_reserved_is_free_while_the_question_is_open() {
+    let stand = Stand::new().await;
+    let undecided = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
+        "metadata": {"name": "web", "namespace": "prod"}, "spec": {"maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+    stand.bed.server().create(&undecided).await.unwrap();
+    let reserved = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "fhpa", "namespace": "karmada-system"},
+        "spec": {"holderIdentity": "fhpa-uninstall", "leaseDurationSeconds": i32::MAX}});
+    stand.bed.server().create(&reserved).await.unwrap();
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/karmada-system/leases/fhpa";
+    let asked = stand.desk.fhpa("install", &["--dry-run"]).await;
+    assert_eq!((asked.code, &*asked.stdout), (2, ""));
+    assert_eq!(stand.get(lease).await["spec"]["holderIdentity"], "fhpa-uninstall");
+    let asked = stand.desk.fhpa("install", &[]).await;
+    let freed = "Lease fhpa  freed: an uninstallation had reserved it\n";
+    assert_eq!((asked.code, &*asked.stdout), (2, freed), "{}", asked.stderr);
+    assert_eq!(stand.get(lease).await["spec"]["holderIdentity"], "");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_that_cannot_be_listed_keep_the_question_open() {
     let stand = Stand::new().await;
     let which = Which { resource: "federatedhpas".into(), verb: "list".into(), ..Which::default() };

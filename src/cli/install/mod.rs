@@ -1,5 +1,6 @@
 //! `fhpa install`: applies the objects that fhpa needs in karmada-apiserver, or prints them.
 
+mod earlier;
 mod render;
 mod tally;
 
@@ -10,7 +11,6 @@ use std::time::Duration;
 
 use clap::ArgAction;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::Value;
@@ -28,8 +28,8 @@ use crate::install::permissions::ScaledKind;
 use crate::install::webhooks::FailurePolicy;
 use crate::run::{ControlPlaneArgs, LeaseArgs};
 use crate::runtime::settings::DefaultMode;
+use crate::runtime::tls;
 use crate::runtime::tls::shared::{Access, SecretName, Store};
-use crate::runtime::{lease_handover, tls};
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -211,7 +211,7 @@ impl Args {
                 return Ok(install(&client, &settings, order, color).await);
             }
             if default_mode.is_none() {
-                decided(&client).await?;
+                decided(&client, &settings, (&lease_name, dry_run), color).await?;
             }
             let order = whole(&client, &mut settings, &lease_name, dry_run).await?;
             let code = install(&client, &settings, order, color).await;
@@ -255,13 +255,15 @@ async fn shared(secret: SecretName, access: Access) -> Result<(Vec<u8>, Store), 
     }
 }
 
-/// Fails while it is open what stored objects become.
-async fn decided(client: &Client) -> Result<(), String> {
-    match modes::question(client).await {
-        Ok(None) => Ok(()),
-        Ok(Some(question)) => Err(question),
-        Err(failure) => Err(format!("{failure}; with --default-mode MODE it is not asked for")),
-    }
+/// Fails while it is open what stored objects become. After half an uninstallation nobody acts: the others go on then.
+async fn decided(client: &Client, settings: &Settings, lease: (&str, bool), color: Color) -> Result<(), String> {
+    let question = match modes::question(client).await {
+        Ok(None) => return Ok(()),
+        Ok(Some(question)) => question,
+        Err(failure) => format!("{failure}; with --default-mode MODE it is not asked for"),
+    };
+    earlier::free(client, settings, lease, &mut color.stdout()).await;
+    Err(question)
 }
 
 /// The identity of this client in the API server; `None` for an administrator, or when it is unknown.
@@ -343,11 +345,8 @@ async fn install(client: &Client, settings: &Settings, order: Order<'_>, color: 
         tally.failed += 1;
         let _ = writeln!(out, "--scale-kind  failed: {problem}");
     }
-    if let Some(lease) = lease.filter(|_| !dry_run) {
-        let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.lease_namespace);
-        if let Ok(true) = lease_handover::unpark(&leases, lease).await {
-            let _ = writeln!(out, "Lease {lease}  freed: an uninstallation had reserved it");
-        }
+    if let Some(lease) = lease {
+        earlier::free(client, settings, (lease, dry_run), &mut out).await;
     }
     let _ = writeln!(out, "\n{}", tally.summary(dry_run));
     for note in notes(settings).into_iter().filter(|note| lease.is_some() || *note == NO_SUBJECT) {
