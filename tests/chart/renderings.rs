@@ -75,6 +75,7 @@ pub const CASES: &[Case] = &[
     plain("one replica", "{replicas: 1}"),
     plain("a platform that chooses the user", "{runAsUser: null}"),
     plain("nothing registered", "{install: {enabled: false}, uninstall: {enabled: false}}"),
+    plain("registered by somebody else", "{install: {enabled: false}}"),
     plain("Karmada's objects left alone", "{karmada: {manage: false}}"),
     plain("no estimators", "{estimators: {mode: \"off\"}, networkPolicy: {enabled: true}}"),
     plain("estimators without a client certificate", "{estimators: {tlsSecret: {name: trust, certKey: \"\"}}}"),
