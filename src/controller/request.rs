@@ -87,7 +87,11 @@ async fn list<T: DeserializeOwned>(
     items.end().map_err(kube::Error::SerdeError)
 }
 
-async fn send_within<T: DeserializeOwned>(
+/// As [`send`], with another time limit.
+///
+/// # Errors
+/// As [`send`].
+pub async fn send_within<T: DeserializeOwned>(
     patience: Duration,
     client: &Client,
     request: Result<Request<Vec<u8>>, kube::core::request::Error>,

@@ -1,6 +1,8 @@
 //! Brings one object of the installation to its desired state, by server-side apply, and returns the changes. Talks to
 //! the API server.
 
+use std::time::Duration;
+
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, ObjectMeta, Patch, PatchParams};
 use kube::core::Request;
@@ -13,7 +15,7 @@ use super::{upstream_webhooks, webhooks};
 use crate::api::served;
 use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::pages::{metadata_pages, pages};
-use crate::controller::request::send;
+use crate::controller::request::{PATIENCE, send, send_within};
 use crate::decision::backoff::ErrorClass;
 
 /// Karmada's message for a second customization of the same kind.
@@ -99,9 +101,20 @@ impl Found<'_> {
     /// # Errors
     /// As [`Self::get`].
     pub async fn apply(&self, client: &Client, manager: &str, object: &Value, dry_run: bool) -> Result<Value, Failure> {
+        self.apply_within(PATIENCE, client, manager, object, dry_run).await
+    }
+
+    async fn apply_within(
+        &self,
+        patience: Duration,
+        client: &Client,
+        manager: &str,
+        object: &Value,
+        dry_run: bool,
+    ) -> Result<Value, Failure> {
         let parameters = PatchParams { dry_run, ..PatchParams::apply(manager).force() };
         let request = Request::new(&self.path).patch(self.name, &parameters, &Patch::Apply(object));
-        send(client, request, self.asked("patch")).await
+        send_within(patience, client, request, self.asked("patch")).await
     }
 
     /// Deletes the object; returns whether there was one.
@@ -221,7 +234,7 @@ pub struct Write<'a> {
 pub async fn apply(client: &Client, manifest: &Manifest, mode: Mode) -> Result<Outcome, Failure> {
     match due(client, manifest, mode).await? {
         Due::Nothing(outcome) => Ok(outcome),
-        Due::Write(write) => write.send(client, mode).await,
+        Due::Write(write) => write.send(PATIENCE, client, mode).await,
     }
 }
 
@@ -253,13 +266,13 @@ pub async fn due<'a>(client: &Client, manifest: &'a Manifest, mode: Mode) -> Res
 }
 
 impl Write<'_> {
-    /// Sends it.
+    /// Sends it, and waits so long for the response.
     ///
     /// # Errors
-    /// When the API server rejects the request or is unreachable.
-    pub async fn send(self, client: &Client, mode: Mode) -> Result<Outcome, Failure> {
+    /// When the API server rejects the request, is unreachable, or does not answer in time.
+    pub async fn send(self, patience: Duration, client: &Client, mode: Mode) -> Result<Outcome, Failure> {
         let Self { manifest, found, live, wanted } = self;
-        let after = match found.apply(client, manifest.manager(), &wanted, mode.dry_run).await {
+        let after = match found.apply_within(patience, client, manifest.manager(), &wanted, mode.dry_run).await {
             Err(failure) if manifest.part == Part::Customization && failure.message.contains(TAKEN) => {
                 return Ok(Outcome::Taken(failure.message));
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
-use embedded_apiserver::faults::Which;
+use embedded_apiserver::faults::{Moment, Which};
 use embedded_apiserver::status::StatusError;
 use fhpa::admission::registration::Location;
 use fhpa::decision::lease::Timings;
@@ -19,7 +19,7 @@ use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::{DEFINITIONS, webhooks};
 use crate::bed::Bed;
@@ -36,6 +36,7 @@ pub struct Stage {
     metrics: Arc<Metrics>,
     location: watch::Sender<Location>,
     registered: watch::Receiver<Option<Vec<u8>>>,
+    election: AbortHandle,
     tasks: JoinSet<()>,
     _stop: watch::Sender<bool>,
 }
@@ -93,14 +94,21 @@ impl Stage {
             counted: metrics.controller(),
             identity: "one".into(),
         });
-        let (tell, leadership) = watch::channel(None);
+        let (tell, mut led) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
         let candidate = Candidate { lease: "fhpa".into(), identity: "one".into(), timings: Timings::default() };
         let leases = Api::namespaced(limited, "karmada-system");
         let mut tasks = JoinSet::new();
-        tasks.spawn(compete(leases, candidate, tell, stopped.clone()));
+        let election = tasks.spawn(compete(leases, candidate, tell, stopped.clone()));
+        let (pass_on, leadership) = watch::channel(None);
+        tasks.spawn(async move {
+            while led.changed().await.is_ok() {
+                pass_on.send_replace(led.borrow_and_update().clone());
+            }
+            std::future::pending().await
+        });
         tasks.spawn(guard.unwrap().run(leadership, stopped));
-        let stage = Self { bed, metrics, location: told, registered, tasks, _stop: stop };
+        let stage = Self { bed, metrics, location: told, registered, election, tasks, _stop: stop };
         stage.pass(5).await;
         stage.bed.server().faults().record();
         stage
@@ -306,6 +314,22 @@ async fn reviews_that_an_operator_makes_optional_stay_so_until_the_annotation_is
     stage.counts("fhpa_managed_object_reviews_optional{object=\"ValidatingWebhookConfiguration/fhpa\"} 0");
     let events = stage.events().await;
     assert_eq!(events.iter().filter(|event| event.starts_with("ReviewsRequired")).count(), 2, "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_correction_is_given_up_before_somebody_else_may_lead() {
+    let stage = Stage::new(true).await;
+    let which = Which { resource: "customresourcedefinitions".into(), verb: "patch".into(), ..Which::default() };
+    let mut held = stage.bed.server().faults().hold(which, Moment::Arriving);
+    // Nothing tells the guard that the Lease is not renewed.
+    stage.election.abort();
+    stage.pass(7).await;
+    stage.restore().await;
+    held.reached().await;
+    stage.pass(8).await;
+    drop(held);
+    stage.pass(1).await;
+    assert!(!stage.is_ours().await, "another process may lead by now");
 }
 
 #[tokio::test(start_paused = true)]

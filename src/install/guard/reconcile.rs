@@ -18,6 +18,7 @@ use crate::controller::events::{Events, Record, Reference, Severity};
 use crate::controller::failure::Failure;
 use crate::controller::key::Key;
 use crate::controller::managers;
+use crate::controller::request::PATIENCE;
 use crate::decision::backoff;
 use crate::decision::drift_backoff::{DriftBackoff, Step};
 use crate::install::apply::{Due, Mode, Outcome, due, wanted};
@@ -235,8 +236,8 @@ impl GuardWorker {
             Ok(Due::Nothing(outcome)) => Ok(outcome),
             Ok(Due::Write(write)) => {
                 // The machine may have been suspended during the read.
-                leader.check()?;
-                write.send(&self.dependencies.client, mode).await
+                let patience = leader.room()?.min(PATIENCE);
+                write.send(patience, &self.dependencies.client, mode).await
             }
             Err(failure) => Err(failure),
         };
