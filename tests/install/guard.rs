@@ -317,6 +317,34 @@ async fn reviews_that_an_operator_makes_optional_stay_so_until_the_annotation_is
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_registration_that_is_deleted_comes_back_with_the_policy_that_it_had() {
+    let stage = Stage::new(true).await;
+    let configurations = [MUTATING, VALIDATING].map(|path| format!("{path}/fhpa"));
+    for manifest in manifests::all(&Settings { failure_policy: Some(FailurePolicy::Ignore), ..settings() }).unwrap() {
+        apply(&stage.bed.client, &manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();
+    }
+    stage.pass(2).await;
+    let ignores = async || {
+        for path in &configurations {
+            let object = stage.get(path).await;
+            assert_eq!(object["webhooks"][0]["failurePolicy"], "Ignore", "{path}");
+            assert_eq!(object["metadata"]["annotations"]["fhpa.karmada.io/failure-policy"], "Ignore", "{path}");
+        }
+    };
+    ignores().await;
+    assert_eq!(stage.bed.delete(&configurations[1], &Value::Null).await.code, 200);
+    stage.pass(2).await;
+    ignores().await;
+    for path in &configurations {
+        assert_eq!(stage.bed.delete(path, &Value::Null).await.code, 200);
+    }
+    stage.pass(2).await;
+    ignores().await;
+    let events = stage.events().await;
+    assert!(!events.iter().any(|event| event.starts_with("ReviewsRequired")), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_correction_is_given_up_before_somebody_else_may_lead() {
     let stage = Stage::new(true).await;
     let which = Which { resource: "customresourcedefinitions".into(), verb: "patch".into(), ..Which::default() };

@@ -19,6 +19,7 @@ use tracing::{info, warn};
 use crate::controller::key::Key;
 use crate::decision::excerpt::{ERROR, excerpt};
 use crate::install::manifests::{Manifest, Part};
+use crate::install::webhooks;
 use crate::runtime::control_plane::for_one_watch;
 
 /// A managed object.
@@ -120,6 +121,14 @@ impl ManagedObjects {
     #[must_use]
     pub fn count(&self, part: Part) -> usize {
         self.inner.lock().objects.values().filter(|guarded| guarded.wanted.part == part).count()
+    }
+
+    /// Whether an operator lets writes pass unreviewed, by a part of the registration that exists.
+    #[must_use]
+    pub fn are_reviews_optional(&self) -> bool {
+        let inner = self.inner.lock();
+        let mut registered = inner.objects.values().filter(|guarded| guarded.wanted.part == Part::Webhook);
+        registered.any(|guarded| guarded.live.object().is_some_and(webhooks::are_optional))
     }
 
     /// Waits until an object changed.

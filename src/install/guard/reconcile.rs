@@ -94,9 +94,12 @@ impl Worker for GuardWorker {
         key: &Key,
         retry_state: DriftRetryState,
     ) -> Result<Ended<DriftRetryState>, LeaseLost> {
-        let Some(guarded) = self.dependencies.managed.get(key) else { return Ok(Ended::default()) };
+        let Some(mut guarded) = self.dependencies.managed.get(key) else { return Ok(Ended::default()) };
         if guarded.live == Live::Unknown {
             return Ok(Ended::default());
+        }
+        if guarded.wanted.part == Part::Webhook && guarded.live == Live::Absent && self.are_reviews_optional() {
+            guarded.wanted.object = webhooks::optional(&guarded.wanted.object);
         }
         let live = guarded.live.object();
         if guarded.wanted.part == Part::Webhook {
@@ -157,9 +160,16 @@ impl GuardWorker {
         }
     }
 
-    /// Reports when an operator begins and ends to let writes pass unreviewed.
+    /// Whether an operator lets writes pass unreviewed, by the registration or what was seen of it: its part that was
+    /// deleted comes back so.
+    fn are_reviews_optional(&self) -> bool {
+        self.dependencies.managed.are_reviews_optional() || self.known.lock().values().any(|known| known.optional)
+    }
+
+    /// Reports when an operator begins and ends to let writes pass unreviewed. Who deletes the registration does neither.
     fn reviews(&self, leader: &Leader, key: &Key, live: Option<&Value>) {
-        let optional = live.is_some_and(webhooks::are_optional);
+        let Some(found) = live else { return };
+        let optional = webhooks::are_optional(found);
         self.dependencies.metrics.reviews_optional(&name(key), optional);
         let before = std::mem::replace(&mut self.known.lock().entry(key.clone()).or_default().optional, optional);
         let (severity, reason, note) = match (before, optional) {
