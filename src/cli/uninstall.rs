@@ -237,7 +237,7 @@ impl Removal {
             };
         };
         let identity = format!("uninstall_{}", identity::unique());
-        let taken = LeaseHold::take(client, place.clone(), identity, clock, report).await;
+        let taken = LeaseHold::take(client, place.clone(), identity, clock, self.patience, report).await;
         taken.map(Some).map_err(|failure| format!("Lease {}  could not be taken: {failure}", place.name))
     }
 

@@ -13,9 +13,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use crate::api::{FederatedHPA, ResourceBinding};
-use crate::controller::failure::{Asked, Failure};
+use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::key::Key;
 use crate::controller::pages::metadata_pages;
+use crate::decision::backoff::ErrorClass;
 use crate::decision::lease::Timings;
 use crate::decision::names::SUSPENDED_FOR;
 use crate::decision::validation::Settings;
@@ -28,7 +29,7 @@ use crate::runtime::clock;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Candidate, Leader, compete};
 use crate::runtime::lease_activity::LeaseLocation;
-use crate::runtime::lease_handover::{self, Acquired};
+use crate::runtime::lease_handover::{self, AcquireError, Acquired};
 use crate::runtime::lifecycle::Readiness;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::watch::{Readers, Watches};
@@ -79,22 +80,28 @@ pub struct LeaseHold {
 }
 
 impl LeaseHold {
-    /// Takes the Lease; passes the previous holder to `report`, and waits until that process can no longer act.
+    /// Takes the Lease; passes the previous holder to `report`, and waits until that process can no longer act. Where
+    /// that takes `patience` or longer, the Lease stays as it is.
     ///
     /// # Errors
-    /// When the API server rejects the request or is unreachable.
+    /// When the time does not suffice, the API server rejects the request, or is unreachable.
     pub async fn take(
         client: Client,
         place: LeaseLocation,
         identity: String,
         clock: WallClock,
+        patience: Duration,
         report: impl FnOnce(&Acquired),
     ) -> Result<Self, Failure> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
-        let mut acquired = lease_handover::acquire(&leases, &place.name, &identity).await.map_err(|error| {
-            let object = format!("the Lease {}/{}", place.namespace, place.name);
-            let asked = Asked { verb: "update", group: "coordination.k8s.io", resource: "leases", object: &object };
-            Failure::of(&error, asked)
+        let taken = lease_handover::acquire(&leases, &place.name, &identity, patience).await;
+        let mut acquired = taken.map_err(|error| match error {
+            AcquireError::Longer { .. } => Failure::new(ErrorClass::Refused, reason::REJECTED, error.to_string()),
+            AcquireError::Api(error) => {
+                let object = format!("the Lease {}/{}", place.namespace, place.name);
+                let asked = Asked { verb: "update", group: "coordination.k8s.io", resource: "leases", object: &object };
+                Failure::of(&error, asked)
+            }
         })?;
         // The Lease was missing, so a controller may still act. Where nothing is held, it has nothing to act on.
         let unknown = acquired.from.is_none() && !acquired.wait.is_zero();

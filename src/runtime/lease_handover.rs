@@ -28,15 +28,38 @@ pub struct Acquired {
     pub wait: Duration,
 }
 
-/// Writes `identity` into the Lease, and reserves it. A candidate with that name then leads, but must first wait for
-/// `wait`.
+/// Why the Lease was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum AcquireError {
+    /// Its holder may act for longer than the caller has time; nothing was written.
+    #[error("its holder {holder} may still act for {} s, and there are {} s in all", wait.as_secs(), patience.as_secs())]
+    Longer {
+        /// The holder.
+        holder: String,
+        /// How long it may act.
+        wait: Duration,
+        /// How long the caller can wait.
+        patience: Duration,
+    },
+    /// The API server rejects the request or is unreachable.
+    #[error(transparent)]
+    Api(#[from] kube::Error),
+}
+
+/// Writes `identity` into the Lease, and reserves it, unless its holder may act for `patience` or longer. A candidate with
+/// that name then leads, but must first wait for `wait`.
 ///
 /// A missing Lease is created: somebody may have deleted it, and its holder may still act. Without its namespace it
 /// stays missing.
 ///
 /// # Errors
-/// When the API server rejects the request or is unreachable.
-pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acquired, kube::Error> {
+/// See [`AcquireError`].
+pub async fn acquire(
+    api: &Api<Lease>,
+    name: &str,
+    identity: &str,
+    patience: Duration,
+) -> Result<Acquired, AcquireError> {
     let mut acquired = Acquired::default();
     let written = change(api, name, |lease, exists| {
         if !exists {
@@ -53,13 +76,22 @@ pub async fn acquire(api: &Api<Lease>, name: &str, identity: &str) -> Result<Acq
         } else {
             Acquired { from: Some(before.holder), wait: lasts }
         };
-        hold(lease, identity, RESERVED);
-        true
+        let fits = acquired.from.is_none() || acquired.wait < patience;
+        if fits {
+            hold(lease, identity, RESERVED);
+        }
+        fits
     })
     .await;
     match written {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Acquired::default()),
-        written => written.map(|()| acquired),
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(Acquired::default()),
+        written => written?,
+    }
+    match acquired {
+        Acquired { from: Some(holder), wait } if wait >= patience => {
+            Err(AcquireError::Longer { holder, wait, patience })
+        }
+        acquired => Ok(acquired),
     }
 }
 

@@ -119,6 +119,7 @@ pub const CASES: &[Case] = &[
     plain("refused: a time above a day", "{controller: {replacementTimeout: 24h1s}}"),
     plain("refused: a deadline that is no less than the lease", "{controller: {renewDeadline: 15s}}"),
     plain("refused: a pause that is no less than the deadline", "{controller: {retryPeriod: 10s}}"),
+    plain("refused: an uninstallation without time for its workloads", "{controller: {leaseDuration: 1m}}"),
     plain(
         "refused: a kubeconfig of the hooks without the user of the pods",
         "{install: {kubeconfigSecret: {name: administrator}}}",

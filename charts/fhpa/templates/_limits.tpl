@@ -26,6 +26,11 @@
 {{- fail (printf "%s is %v: it must be at most %dh" $path $given (div $most 3600)) -}}
 {{- end -}}
 {{- end -}}
+{{- /* The hook waits until the last leader stops, then up to three minutes for clusters that do not follow. */ -}}
+{{- $least := add (int (include "fhpa.seconds" .Values.controller.leaseDuration)) 200 -}}
+{{- if and .Values.uninstall.enabled (lt (int (include "fhpa.seconds" .Values.uninstall.timeout)) (int $least)) -}}
+{{- fail (printf "uninstall.timeout is %s: with controller.leaseDuration %s it must be at least %ds" .Values.uninstall.timeout .Values.controller.leaseDuration $least) -}}
+{{- end -}}
 {{- with .Values.controller -}}
 {{- if ge (int (include "fhpa.seconds" .renewDeadline)) (int (include "fhpa.seconds" .leaseDuration)) -}}
 {{- fail (printf "controller.renewDeadline is %s: it must be less than controller.leaseDuration, %s" .renewDeadline .leaseDuration) -}}

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use super::{Stage, deployment, hpa, policy, weights};
 use crate::bed::admission;
 
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
+
 const MARK: &str = "fhpa.karmada.io/suspended-for";
 
 /// Everything but a controller: a FederatedHPA, then its workload, whose binding is suspended when it is made.
@@ -53,8 +55,8 @@ async fn an_uninstallation_gives_back_what_nobody_served() {
     stage.delete("FederatedHPA", "web").await;
     let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let client = stage.fleet.control().client();
-    let hold = LeaseHold::take(client, place, "uninstall".into(), stage.wall.clock(), |_| {}).await.unwrap();
-    let back = hold.hand_back(Settings::default(), std::time::Duration::from_secs(120)).await.unwrap();
+    let hold = LeaseHold::take(client, place, "uninstall".into(), stage.wall.clock(), PATIENCE, |_| {}).await.unwrap();
+    let back = hold.hand_back(Settings::default(), PATIENCE).await.unwrap();
     assert_eq!((back.done, back.left), (vec!["prod/web".to_owned()], Vec::new()));
     stage.pass(30).await;
     is_karmadas(&stage).await;

@@ -152,7 +152,7 @@ async fn taken_by(stage: &Stage, identity: &str) -> (LeaseHold, u64) {
     let mut waited = 0;
     let told = |acquired: &fhpa::runtime::lease_handover::Acquired| waited = acquired.wait.as_secs();
     let client = stage.fleet.control().client();
-    let hold = LeaseHold::take(client, place, identity.into(), stage.wall.clock(), told).await.unwrap();
+    let hold = LeaseHold::take(client, place, identity.into(), stage.wall.clock(), PATIENCE, told).await.unwrap();
     (hold, waited)
 }
 
@@ -326,5 +326,18 @@ async fn an_uninstallation_by_another_lease_is_refused_while_a_controller_leads(
     assert!(out.text().starts_with(said), "{}", out.text());
     let leases: Api<Lease> = Api::namespaced(stage.fleet.control().client(), "karmada-system");
     assert_eq!(leases.get_opt("blue").await.unwrap(), None, "it takes no Lease");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_uninstallation_without_time_for_its_lease_leaves_the_lease_to_its_holder() {
+    let (stage, one) = moved().await;
+    let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
+    let (client, time) = (stage.fleet.control().client(), Duration::from_secs(15));
+    let taken = LeaseHold::take(client, place, "uninstall".into(), stage.wall.clock(), time, |_| {}).await;
+    let why = taken.err().map(|failure| failure.to_string());
+    assert_eq!(why.as_deref(), Some("its holder one may still act for 15 s, and there are 15 s in all"));
+    stage.pass(60).await;
+    assert!(one.leadership.borrow().is_some());
     one.stop().await;
 }
