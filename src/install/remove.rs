@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::apply::{list, place};
 use super::manifests::{Manifest, Part};
 use super::upstream_webhooks;
-use crate::controller::failure::Failure;
+use crate::controller::failure::{Failure, reason};
 use crate::controller::managers;
 use crate::decision::backoff::ErrorClass;
 
@@ -41,6 +41,22 @@ pub async fn remove(client: &Client, manifest: &Manifest, dry_run: bool) -> Resu
     // A field that an applier owns and does not send again is removed.
     found.apply(client, managers::SET_ASIDE, &upstream_webhooks::configuration(entries, &[]), dry_run).await?;
     Ok(Removed::GivenBack)
+}
+
+/// Removes an object that an installation no longer wants, where an earlier one applied it. Who may not read it has not
+/// applied it either.
+///
+/// # Errors
+/// As [`remove`].
+pub async fn withdraw(client: &Client, manifest: &Manifest, dry_run: bool) -> Result<Removed, Failure> {
+    let live = match place(&manifest.object).get(client).await {
+        Err(failure) if failure.class == ErrorClass::Missing || failure.reason == reason::FORBIDDEN => None,
+        live => live?,
+    };
+    if live.is_some_and(|live| is_applied(&live, manifest.manager())) {
+        return remove(client, manifest, dry_run).await;
+    }
+    Ok(Removed::Absent)
 }
 
 /// The customizations of Karmada's interpreter that fhpa created, for all kinds.

@@ -434,6 +434,38 @@ async fn a_lease_that_an_uninstallation_reserved_is_free_while_the_question_is_o
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guard_of_the_definitions_that_is_no_longer_wanted_goes() {
+    let stand = Stand::new().await;
+    // As an API server does that is new enough.
+    for (kind, plural) in [("Policy", "policies"), ("PolicyBinding", "policybindings")] {
+        let (kind, plural) = (format!("MutatingAdmission{kind}"), format!("mutatingadmission{plural}"));
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": open}});
+        let served = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.admissionregistration.k8s.io")},
+            "spec": {"group": "admissionregistration.k8s.io", "scope": "Cluster", "versions": [version],
+                "names": {"kind": kind, "plural": plural}}});
+        stand.bed.server().create(&served).await.unwrap();
+    }
+    assert_eq!(stand.desk.install(&[]).await.code, 0);
+    let policies = ["policies", "policybindings"]
+        .map(|plural| format!("/apis/admissionregistration.k8s.io/v1/mutatingadmission{plural}/fhpa"));
+    for path in &policies {
+        assert!(stand.is_there(path).await, "{path}");
+    }
+    let told = stand.desk.install(&["--guard-definitions=false", "--dry-run"]).await;
+    assert!(told.code == 0 && told.stdout.contains("would be deleted: --guard-definitions=false"), "{}", told.stdout);
+    assert!(stand.is_there(&policies[0]).await);
+    let installed = stand.desk.install(&["--guard-definitions=false"]).await;
+    assert_eq!(installed.code, 0, "{}", installed.stdout);
+    for path in &policies {
+        assert!(!stand.is_there(path).await, "{path}");
+    }
+    let again = stand.desk.install(&["--guard-definitions=false"]).await;
+    assert!(again.code == 0 && !again.stdout.contains("deleted"), "{}", again.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_that_cannot_be_listed_keep_the_question_open() {
     let stand = Stand::new().await;
     let which = Which { resource: "federatedhpas".into(), verb: "list".into(), ..Which::default() };

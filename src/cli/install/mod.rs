@@ -345,6 +345,9 @@ async fn install(client: &Client, settings: &Settings, order: Order<'_>, color: 
         tally.failed += 1;
         let _ = writeln!(out, "--scale-kind  failed: {problem}");
     }
+    if lease.is_some() && !settings.guard_definitions {
+        tally.failed += earlier::withdraw_policy(client, dry_run, &mut out).await;
+    }
     if let Some(lease) = lease {
         earlier::free(client, settings, (lease, dry_run), &mut out).await;
     }
