@@ -16,7 +16,6 @@ use super::question;
 use super::terminal::Color;
 use crate::admission::registration::{Location, NAME, base_url};
 use crate::api::FederatedHPA;
-use crate::controller::failure::{Asked, Failure};
 use crate::convert;
 use crate::decision::validation::Settings;
 use crate::install::apply::{each, each_metadata, place};
@@ -182,11 +181,7 @@ impl Removal {
                 "Nothing was done: a controller of fhpa ({holder}) leads by the Lease {namespace}/{name}: \
                  give --lease-name {name} --lease-namespace {namespace}."
             ),
-            Err(error) => {
-                let (group, resource) = ("coordination.k8s.io", "leases");
-                let failure = Failure::of(&error, Asked { verb: "list", group, resource, object: &resource });
-                format!("Nothing was done: {failure}")
-            }
+            Err(error) => format!("Nothing was done: the Leases could not be read: {error}"),
         };
         self.print_line(&line);
         true
