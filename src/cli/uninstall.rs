@@ -24,11 +24,11 @@ use crate::install::karmada::{self, Groups};
 use crate::install::manifests::{self, Manifest, Part};
 use crate::install::marks;
 use crate::install::remove::{self, Removed};
-use crate::run::hand_back::LeaseHold;
+use crate::run::hand_back::{self, LeaseHold};
 use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
 use crate::runtime::clock::{self, WallClock};
 use crate::runtime::identity;
-use crate::runtime::lease_activity::{self, LeaseLocation, Renewed};
+use crate::runtime::lease_activity::{LeaseLocation, Renewed};
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -175,13 +175,13 @@ impl Removal {
 
     /// Whether a controller goes on whose Lease this does not take.
     async fn leads_elsewhere(&mut self) -> bool {
-        let line = match lease_activity::leads_elsewhere(&self.client, &self.place).await {
+        let line = match hand_back::leads_elsewhere(&self.client, &self.place).await {
             Ok(None) => return false,
             Ok(Some(Renewed { place: LeaseLocation { namespace, name }, holder, .. })) => format!(
                 "Nothing was done: a controller of fhpa ({holder}) leads by the Lease {namespace}/{name}: \
                  give --lease-name {name} --lease-namespace {namespace}."
             ),
-            Err(error) => format!("Nothing was done: the Leases could not be read: {error}"),
+            Err(failure) => format!("Nothing was done: {failure}"),
         };
         self.print_line(&line);
         true

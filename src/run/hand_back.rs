@@ -28,7 +28,7 @@ use crate::reconcile::{HandBackController, Options};
 use crate::runtime::clock;
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Candidate, Leader, compete};
-use crate::runtime::lease_activity::LeaseLocation;
+use crate::runtime::lease_activity::{self, LeaseLocation, Renewed};
 use crate::runtime::lease_handover::{self, AcquireError, Acquired};
 use crate::runtime::lifecycle::Readiness;
 use crate::runtime::metrics::Metrics;
@@ -77,6 +77,16 @@ pub struct LeaseHold {
     leadership: watch::Receiver<Option<Leader>>,
     /// Dropping it stops the renewal of the Lease.
     election: JoinSet<()>,
+}
+
+/// A controller of fhpa that leads by another Lease than that at `place`.
+///
+/// # Errors
+/// The Leases cannot be listed or read.
+pub async fn leads_elsewhere(client: &Client, place: &LeaseLocation) -> Result<Option<Renewed>, Failure> {
+    let resource = "leases";
+    let asked = Asked { verb: "list", group: "coordination.k8s.io", resource, object: &resource };
+    lease_activity::leads_elsewhere(client, place).await.map_err(|error| Failure::of(&error, asked))
 }
 
 impl LeaseHold {

@@ -57,7 +57,8 @@ impl FederatedHpaWorker {
         let now = (self.clock)();
         let key = entry.key();
         let waited = waited(entry, now);
-        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key: &key, waited };
+        let (takeover, applier, retires) = (&self.takeover, &self.applier, self.retires());
+        let release = Release { takeover, applier, leader, view, key: &key, waited, retires };
         let undone = match release.go_on().await? {
             Released::Partly => return Ok(Progress::Wrote),
             Released::Waits(time) => {

@@ -85,7 +85,8 @@ impl FederatedHpaWorker {
 
     async fn release_left(&self, leader: &Leader, key: &Key, view: &View) -> Result<Progress, WriteError> {
         let waited = Duration::ZERO;
-        let release = Release { takeover: &self.takeover, applier: &self.applier, leader, view, key, waited };
+        let (takeover, applier, retires) = (&self.takeover, &self.applier, self.retires());
+        let release = Release { takeover, applier, leader, view, key, waited, retires };
         match release.go_on().await? {
             Released::Partly => Ok(Progress::Wrote),
             Released::Waits(time) => Ok(Progress::Settled(self.after(time))),

@@ -99,6 +99,11 @@ impl FederatedHpaWorker {
         self
     }
 
+    /// Whether the installation goes after this.
+    pub(super) const fn retires(&self) -> bool {
+        self.retiring
+    }
+
     /// The state of the object. It does not matter for an object whose workload is handed back.
     pub(super) fn wholeness(&self, entry: &FederatedHpaEntry) -> Wholeness {
         if self.retiring || entry.deleting() { Wholeness::Whole } else { wholeness(entry, self.stored_mode) }

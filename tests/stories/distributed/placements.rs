@@ -1,9 +1,14 @@
 //! What a placement, a binding and other features of the scheduler do (docs/placement.md), where no other story has it.
 
+use std::time::Duration;
+
+use fhpa::decision::validation::Settings;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, label, text};
 use fhpa::playground::karmada::Timing;
 use fhpa::playground::objects::Objects;
+use fhpa::run::hand_back::LeaseHold;
+use fhpa::runtime::lease_activity::LeaseLocation;
 use serde_json::{Value, json};
 
 use super::capacity::node;
@@ -209,6 +214,57 @@ async fn a_cluster_whose_entry_a_quota_refuses_holds_no_other_one_back() {
     stage.patch("FederatedResourceQuota", "limit", json!({"spec": {"overall": {"cpu": "4"}}})).await;
     assert!(least(&stage, &all, 300).await >= 12, "{:?}", stage.messages().await);
     assert!(stage.entries().await.contains("member4"), "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+/// Members keep the replicas of a StatefulSet by a customization, which goes with the installation.
+#[tokio::test(start_paused = true)]
+async fn an_uninstallation_does_not_let_go_of_replicas_that_a_quota_refuses_and_only_a_customization_keeps() {
+    let stage = under_a_quota(2).await;
+    let mut policy = policy(weights(&[1, 1]));
+    policy["spec"]["resourceSelectors"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet"}]);
+    stage.create(policy).await;
+    let mut web = deployment("web", 4);
+    web["kind"] = json!("StatefulSet");
+    stage.create(web).await;
+    stage.pass(20).await;
+    let one = leads(&stage, "one").await;
+    let target = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"});
+    let steady = json!({"scaleDown": {"selectPolicy": "Disabled"}});
+    stage.hpa(4, 12, json!({"scaleTargetRef": target, "behavior": steady})).await;
+    stage.pass(30).await;
+    for cluster in ["member1", "member2"] {
+        let member = Objects::new(stage.fleet.member(cluster).unwrap().client());
+        let about = json!({"metadata": {"name": "web", "namespace": "prod"}});
+        member.merge(&kind("StatefulSet"), &about, "", &json!({"spec": {"replicas": 5}})).await.unwrap();
+    }
+    stage.pass(10).await;
+    let given = async || {
+        let binding = stage.get("ResourceBinding", "web-statefulset").await;
+        items(&binding, "/spec/clusters").iter().map(|entry| entry["replicas"].clone()).collect::<Vec<_>>()
+    };
+    let asked = async || {
+        let mut asked = Vec::new();
+        for cluster in ["member1", "member2"] {
+            asked.push(stage.member(cluster, "StatefulSet", "web").await.unwrap()["spec"]["replicas"].clone());
+        }
+        asked
+    };
+    assert_eq!((given().await, asked().await), (vec![json!(2); 2], vec![json!(5); 2]), "{:?}", stage.messages().await);
+    let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
+    let (client, clock) = (stage.fleet.control().client(), stage.wall.clock());
+    let hold = LeaseHold::take(client, place, "uninstall".into(), clock, Duration::from_mins(5), |_| {}).await.unwrap();
+    let back = hold.hand_back(Settings::default(), Duration::from_secs(600)).await.unwrap();
+    let [(left, why)] = &back.left[..] else { panic!("{back:?}") };
+    assert_eq!(left, "prod/web");
+    assert!(why.contains("not settled in the ResourceBinding"), "{why}");
+    let more = json!({"spec": {"overall": {"cpu": "4"}}});
+    stage.patch("FederatedResourceQuota", "limit", more).await;
+    let back = hold.hand_back(Settings::default(), Duration::from_secs(600)).await.unwrap();
+    assert_eq!((&*back.done, &*back.left), (&["prod/web".to_owned()][..], &[][..]));
+    stage.pass(60).await;
+    assert_eq!(label(&stage.get("StatefulSet", "web").await, LABEL), "");
+    assert_eq!((given().await, asked().await), (vec![json!(5); 2], vec![json!(5); 2]));
     one.stop().await;
 }
 

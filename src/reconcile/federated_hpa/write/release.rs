@@ -22,6 +22,7 @@ use crate::controller::key::Key;
 use crate::convert;
 use crate::convert::fleet::{number, replicas};
 use crate::decision::backoff::ErrorClass;
+use crate::decision::kinds::keeps_by_itself;
 use crate::decision::plan::{Action, Entry};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
@@ -67,6 +68,8 @@ pub struct Release<'a> {
     pub key: &'a Key,
     /// For how long earlier leaders have tried.
     pub waited: Duration,
+    /// Whether the customizations of Karmada's interpreter go next.
+    pub retires: bool,
 }
 
 impl Release<'_> {
@@ -211,7 +214,9 @@ impl Release<'_> {
                 let action = Action::UpdateBinding { entries, evictions: Vec::new() };
                 let tried = applier.apply(about, &action).await;
                 let gone = matches!(&tried, Err(WriteError::Failed(failure)) if failure.reason == reason::NOT_FOUND);
-                let written = self.insist(tried)?.is_some();
+                // Members keep the replicas of other kinds only as long as there is a customization.
+                let unkept = self.retires && !gone && !keeps_by_itself(target.api_version, target.kind);
+                let written = if unkept { tried.map(Some)? } else { self.insist(tried)? }.is_some();
                 differs = !written && !gone;
                 written
             };
