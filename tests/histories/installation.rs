@@ -95,6 +95,9 @@ impl Scene {
         let whole = removal.run().await;
         self.watched.acts(false);
         if !whole {
+            if self.is_whole() {
+                self.found.push("law 8 (always lets go) is broken: an uninstallation did not end".to_owned());
+            }
             // The operator goes back, as by `helm rollback`.
             let leases = Api::namespaced(self.fleet.control().client(), LEASE.0);
             lease_handover::unpark(&leases, LEASE.1).await.unwrap();
