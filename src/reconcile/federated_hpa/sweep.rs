@@ -15,6 +15,7 @@ use super::cache::{Marked, View};
 use super::progress::{Progress, UNSEEN};
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
+use super::write::rewrite;
 use super::write::writer::Meta;
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::FederatedHPASpec;
@@ -28,6 +29,7 @@ use crate::runtime::leader::Leader;
 impl FederatedHpaWorker {
     /// Does the next cleanup step for the FederatedHPA `key`, existing or not.
     pub(super) async fn sweep(&self, leader: &Leader, key: &Key, view: Option<&View>) -> Result<Progress, WriteError> {
+        let mut wake = self.delete_again(leader, key, view).await?;
         let marked = self.live.cache.marked_for(key);
         // A suspended object divides nothing, so Karmada's scheduler does it first.
         let served = |entry: &FederatedHpaEntry, binding: &Binding| {
@@ -40,12 +42,11 @@ impl FederatedHpaWorker {
         let stray: Vec<Arc<Binding>> = stray.filter(there).collect();
         let orphans = view.is_none() && self.live.cache.has_works(key);
         if stray.is_empty() && !orphans {
-            return Ok(Progress::Settled(None));
+            return Ok(Progress::Settled(wake));
         }
         if view.is_none() && self.exists(key).await? {
             return Ok(Progress::Settled(self.after(UNSEEN)));
         }
-        let mut wake = None;
         for binding in &stray {
             match self.give_back(leader, key, binding).await? {
                 Progress::Settled(next) => wake = [wake, next].into_iter().flatten().min(),
@@ -53,11 +54,37 @@ impl FederatedHpaWorker {
             }
         }
         if stray.is_empty() {
-            let nothing = stand_in(key, CrossVersionObjectReference::default());
-            let left = self.live.cache.left_behind(nothing, None);
-            return self.release_left(leader, key, &left).await;
+            match self.release_left(leader, key, &self.left_behind(key)).await? {
+                Progress::Settled(next) => wake = [wake, next].into_iter().flatten().min(),
+                unsettled => return Ok(unsettled),
+            }
         }
         Ok(Progress::Settled(wake))
+    }
+
+    /// Has Karmada delete soon what a cluster missed while it did not answer: an HPA that goes on would write the replicas
+    /// of a workload that is handed back. Returns when the next is due.
+    async fn delete_again(
+        &self,
+        leader: &Leader,
+        key: &Key,
+        view: Option<&View>,
+    ) -> Result<Option<Timestamp>, WriteError> {
+        // The plan of one that is held does it with its other writes.
+        if view.map_or_else(|| !self.live.cache.has_works(key), |view| view.federated_hpa.held()) {
+            return Ok(None);
+        }
+        let (left, now) = (self.left_behind(key), (self.clock)());
+        let left = view.unwrap_or(&left);
+        for action in rewrite::deletions(left, now) {
+            self.applier.apply_hpa(leader, left, &action).await?;
+        }
+        Ok(rewrite::next(left, now))
+    }
+
+    /// What a FederatedHPA left that is gone.
+    fn left_behind(&self, key: &Key) -> View {
+        self.live.cache.left_behind(stand_in(key, CrossVersionObjectReference::default()), None)
     }
 
     /// Hands back the workload of a binding that no FederatedHPA holds.

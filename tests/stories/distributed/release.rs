@@ -70,6 +70,28 @@ async fn a_deleted_object_hands_its_workload_back_and_moves_no_pod() {
     one.stop().await;
 }
 
+/// Karmada tries again 164 and 328 seconds after the deletion, and for the template as well.
+#[tokio::test(start_paused = true)]
+async fn an_hpa_whose_deletion_a_cluster_missed_goes_soon_after_its_return() {
+    for centralized in [false, true] {
+        let (stage, one) = moved().await;
+        stage.fleet.fail("member3", true).unwrap();
+        stage.pass(60).await;
+        if centralized {
+            stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+        } else {
+            stage.delete("FederatedHPA", "web").await;
+        }
+        stage.pass(190).await;
+        let there = async || stage.member("member3", "HorizontalPodAutoscaler", "web").await.is_some();
+        assert!(there().await);
+        stage.fleet.fail("member3", false).unwrap();
+        stage.pass(70).await;
+        assert!(!there().await, "centralized {centralized}");
+        one.stop().await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn pods_of_a_rollout_are_not_handed_back_as_replicas() {
     let ready_delay = SignedDuration::from_secs(60);

@@ -149,6 +149,7 @@ impl CachedKind for ClusterEntry {
             return;
         }
         inner.fleet = None;
-        inner.changed.extend(inner.federated_hpas.all().map(|entry| entry.key()));
+        let all = inner.owners();
+        inner.changed.extend(all);
     }
 }

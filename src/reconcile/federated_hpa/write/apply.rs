@@ -57,16 +57,7 @@ impl Applier {
     pub async fn apply(&self, about: ApplyContext<'_>, action: &Action<'_>) -> Result<(), WriteError> {
         let ApplyContext { leader, view, .. } = about;
         match action {
-            Action::ApplyHpa { cluster, bounds, version, outstanding, held } => {
-                let member_hpa = view.member_hpa(cluster);
-                let token = write_id::next(member_hpa.map(|member_hpa| &*member_hpa.token), (self.clock)());
-                let hpa = &view.federated_hpa.object;
-                let (bounds, version, outstanding, held) = (*bounds, *version, *outstanding, *held);
-                let write = Write { cluster, bounds, version, outstanding, held, token: &token };
-                let work = manifest::work_of(hpa, write);
-                let name = manifest::work_name(hpa);
-                self.writer.work(leader, cluster, &name, member_hpa.map(|member_hpa| &**member_hpa), work).await
-            }
+            Action::ApplyHpa { .. } => self.apply_hpa(leader, view, action).await,
             Action::DeleteHpa { cluster } => match view.member_hpa(cluster) {
                 Some(member_hpa) => self.writer.delete_work(leader, member_hpa).await,
                 None => Ok(()),
@@ -87,6 +78,22 @@ impl Applier {
                 self.writer.raise(leader, workload, *replicas).await
             }
         }
+    }
+
+    /// Applies a step that writes an HPA; others do nothing here.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub async fn apply_hpa(&self, leader: &Leader, view: &View, action: &Action<'_>) -> Result<(), WriteError> {
+        let Action::ApplyHpa { cluster, bounds, version, outstanding, held } = action else { return Ok(()) };
+        let member_hpa = view.member_hpa(cluster);
+        let token = write_id::next(member_hpa.map(|member_hpa| &*member_hpa.token), (self.clock)());
+        let hpa = &view.federated_hpa.object;
+        let (bounds, version, outstanding, held) = (*bounds, *version, *outstanding, *held);
+        let write = Write { cluster, bounds, version, outstanding, held, token: &token };
+        let work = manifest::work_of(hpa, write);
+        let name = manifest::work_name(hpa);
+        self.writer.work(leader, cluster, &name, member_hpa.map(|member_hpa| &**member_hpa), work).await
     }
 
     /// Writes the entries with all fields that the scheduler would write with them, in one patch; then the condition.

@@ -2,11 +2,13 @@
 //! while it did not answer, also where it missed a deletion (docs/design.md#on-the-wire). No I/O.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::decision::fleet::Member;
 use crate::decision::plan::{Action, Bounds, HpaVersion};
+use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 use crate::reconcile::federated_hpa::manifest;
@@ -31,14 +33,33 @@ pub fn rewrites<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) ->
         let missed = missed(view, member_hpa).is_some_and(|due| due <= now);
         let bounds = match member_hpa.hpa.written {
             Some(bounds) if missed || *member_hpa.content != **content => bounds,
-            // Karmada deletes the HPA of a Work that is being deleted, whatever is in it: no bound is raised.
-            None if missed => Bounds { min: outstanding.min(1), max: outstanding.min(1) },
+            None if missed => nothing(outstanding),
             _ => return None,
         };
         Some(Action::ApplyHpa { cluster, bounds, version, outstanding, held })
     };
     let others = view.member_hpas.iter().filter(|member_hpa| !written.contains(member_hpa.cluster()));
     others.filter_map(|member_hpa| again(member_hpa)).collect()
+}
+
+/// The HPAs whose deletion a cluster missed, to write again at `now`, where nothing else is written: the workload is
+/// handed back.
+#[must_use]
+pub fn deletions<'a>(view: &'a View, now: Timestamp) -> Vec<Action<'a>> {
+    let dying = view.member_hpas.iter().filter(|member_hpa| member_hpa.deleting());
+    let missed = dying.filter(|member_hpa| missed(view, member_hpa).is_some_and(|due| due <= now));
+    let again = |member_hpa: &'a Arc<MemberHpa>| {
+        let (cluster, hpa) = (member_hpa.cluster(), member_hpa.hpa);
+        let outstanding = hpa.ceiling();
+        let (bounds, version) = (nothing(outstanding), hpa.version);
+        Action::ApplyHpa { cluster, bounds, version, outstanding, held: hpa.held }
+    };
+    missed.map(again).collect()
+}
+
+/// Karmada deletes the HPA of a Work that is being deleted, whatever is in it: no bound is raised.
+fn nothing(outstanding: Replicas) -> Bounds {
+    Bounds { min: outstanding.min(1), max: outstanding.min(1) }
 }
 
 /// When to write the next HPA again that a cluster missed.
