@@ -269,6 +269,7 @@ pub enum Purge {
 
 /// Complete input of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct Request<'a> {
     /// `spec.minReplicas` and `spec.maxReplicas`.
     pub total: Bounds,

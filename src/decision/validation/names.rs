@@ -29,12 +29,18 @@ pub fn label(text: &str) -> Option<String> {
     })
 }
 
-/// The name of a namespace, or why `text` is none.
+/// The name of a namespace.
+///
+/// # Errors
+/// Why `text` is none.
 pub fn namespace(text: &str) -> Result<String, String> {
     label(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
-/// The name of an object, or why `text` is none.
+/// The name of an object.
+///
+/// # Errors
+/// Why `text` is none.
 pub fn object(text: &str) -> Result<String, String> {
     subdomain(text).map_or_else(|| Ok(text.to_owned()), Err)
 }

@@ -247,14 +247,14 @@ impl Recovery {
         let Some(template) = self.template(&place, &target).await? else { return Ok(Surveyed::default()) };
         let members = workloads(ways, &place, target.name, there).await?;
         let Scaled { object, reference, namespace, scaler, target } = scaled;
-        let scaler = scaler.as_run(members.values().any(|member| member.hpa.is_some()) || !hpas.is_empty());
-        let own = match &scaler {
+        let run_by = scaler.as_run(members.values().any(|member| member.hpa.is_some()) || !hpas.is_empty());
+        let own = match &run_by {
             Scaler::Distributed { hpa, .. } => hpa.object.spec.federated_hpa_assignment.as_ref(),
             Scaler::Whole => None,
         };
         let own = own.and_then(|own| own.federated_hpa_assignment_type.as_deref()).filter(|own| !own.is_empty());
         let duplicated = own.map_or(binding.duplicated, |own| own == "Duplicated");
-        let seen = SurveyedWorkload { scaler, template, binding, duplicated, works, hpas, members };
+        let seen = SurveyedWorkload { scaler: run_by, template, binding, duplicated, works, hpas, members };
         let corrections = corrections(&seen);
         let left = self::left(&object, &target, &place.plural, &seen);
         let subject = (!corrections.is_empty()).then_some(CorrectedWorkload {
