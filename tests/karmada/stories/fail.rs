@@ -66,7 +66,8 @@ async fn is_given_up(stand: &Stand, name: &str) {
         let clusters = binding["spec"]["clusters"].as_array().cloned().unwrap_or_default();
         !clusters.iter().any(|entry| entry["name"] == "member1")
     };
-    stand.later(Duration::from_secs(TOLERATED + 30), "member1 is given up", gone).await;
+    // Karmada finds only after a minute that a cluster hangs.
+    stand.later(Duration::from_secs(TOLERATED + 120), "member1 is given up", gone).await;
 }
 
 /// Without a word of the policy a short absence moves nothing.
