@@ -26,6 +26,9 @@ use std::time::{Duration, Instant};
 use fields::Field;
 use operation::History;
 use scene::Scene;
+use stillness::{Look, Rest};
+
+use crate::stories::ending;
 
 /// Histories of an ordinary run, and the time after which it begins no more of them.
 const ORDINARY: u64 = 200;
@@ -43,22 +46,24 @@ struct Told {
     states: u64,
 }
 
-/// Plays a history in virtual time. New processes may change nothing at its end that would not change without them.
+/// Plays a history in virtual time. New processes change nothing at its end; or, where something waits for a time, they
+/// come to the same end.
 fn play(history: &History, tells: bool) -> Told {
-    let (mut told, changes) = play_to(history, tells, true);
-    if told.failed.is_none() && !changes.is_empty() {
-        let (_, calm) = play_to(history, false, false);
-        let of_them: Vec<&String> = changes.iter().filter(|change| !calm.contains(change)).collect();
-        if !of_them.is_empty() {
-            let lines: String = of_them.iter().map(|line| format!("\n  {line}")).collect();
-            told.failed = Some(format!("a fresh start changes what was at rest:{lines}"));
-        }
+    let (mut told, rest) = play_to(history, tells, stillness::FIRST);
+    if told.failed.is_some() || rest.before == rest.after {
+        return told;
     }
+    let [(with, fresh), (without, calm)] = stillness::LONG.map(|look| play_to(history, false, look));
+    told.failed = with.failed.or(without.failed).or_else(|| {
+        let lines: String =
+            ending::differences(&calm.after, &fresh.after).iter().map(|line| format!("\n  {line}")).collect();
+        (!lines.is_empty()).then(|| format!("a fresh start ends otherwise:{lines}"))
+    });
     told
 }
 
-/// Plays a history to its end. Returns what changes after its rest, too, with new processes if it `restarts`.
-fn play_to(history: &History, tells: bool, restarts: bool) -> (Told, Vec<String>) {
+/// Plays a history to its end, and looks at it.
+fn play_to(history: &History, tells: bool, look: Look) -> (Told, Rest) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let begun = now();
     runtime.block_on(async {
@@ -66,7 +71,7 @@ fn play_to(history: &History, tells: bool, restarts: bool) -> (Told, Vec<String>
         if tells {
             println!("{} clusters, {:.1} s", history.clusters, begun.elapsed().as_secs_f64());
         }
-        let (mut operations, mut changes) = (0, Vec::new());
+        let (mut operations, mut rest) = (0, Rest::default());
         let mut failed = failure(&scene);
         for step in &history.steps {
             if failed.is_some() {
@@ -84,8 +89,8 @@ fn play_to(history: &History, tells: bool, restarts: bool) -> (Told, Vec<String>
             failed = failure(&scene);
         }
         if failed.is_none() {
-            match stillness::settle(&mut scene, restarts).await {
-                Ok(changed) => changes = changed,
+            match stillness::settle(&mut scene, look).await {
+                Ok(seen) => rest = seen,
                 Err(why) => failed = Some(why),
             }
             if tells {
@@ -95,7 +100,7 @@ fn play_to(history: &History, tells: bool, restarts: bool) -> (Told, Vec<String>
         }
         let states = scene.watched.laws().states();
         scene.end().await;
-        (Told { failed, operations, states }, changes)
+        (Told { failed, operations, states }, rest)
     })
 }
 

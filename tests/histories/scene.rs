@@ -7,7 +7,7 @@ use std::time::Duration;
 use fhpa::api;
 use fhpa::playground::clock::Clock;
 use fhpa::playground::fleet::{Fleet, Plan};
-use fhpa::playground::json::{deleting, name};
+use fhpa::playground::json::{deleting, name, namespace};
 use fhpa::playground::karmada::Timing;
 use fhpa::playground::member::Link;
 use fhpa::playground::objects::{Kind, Objects};
@@ -235,10 +235,18 @@ impl Scene {
         federated.map(|(name, _)| format!("FederatedHPA {name} waits")).collect()
     }
 
-    /// Works whose objects Karmada has yet to delete: after an outage it comes to them late.
+    /// Works whose objects Karmada has yet to delete: after an outage it comes to them late. Of a cluster that has left the
+    /// fleet it deletes none.
     pub async fn deletions(&self) -> Vec<String> {
         let works = self.control.list(&kind("Work"), "").await.unwrap();
-        works.iter().filter(|work| deleting(work)).map(|work| format!("Work {} is deleted", name(work))).collect()
+        let laws = self.watched.laws();
+        let joined = |work: &&Value| {
+            let place =
+                namespace(work).strip_prefix("karmada-es-").and_then(|cluster| laws.world().clusters.get(cluster));
+            place.is_some_and(|place| !place.deleting)
+        };
+        let dying = works.iter().filter(|work| deleting(work)).filter(joined);
+        dying.map(|work| format!("Work {} is deleted", name(work))).collect()
     }
 
     /// Requests that all API servers were asked.

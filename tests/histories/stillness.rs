@@ -18,14 +18,34 @@ const LONGEST: i64 = 3_600;
 const LEASE: i64 = 400;
 /// Nothing is written for so long at rest.
 const QUIET: i64 = 150;
-/// So long are new processes looked at.
-const FRESH: u64 = 120;
 /// Changes of bounds on the way to rest, for each bound there is.
 const CHANGES: usize = 12;
 
-/// Waits for rest and looks at it. Says what is wrong, or what has changed a while later; `restarts`: although only new
-/// processes look at it, which remember nothing.
-pub async fn settle(scene: &mut Scene, restarts: bool) -> Result<Vec<String>, String> {
+/// How the look at the rest ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// New processes take over, which remember nothing.
+    pub restarts: bool,
+    /// Seconds until the end.
+    pub lasts: u64,
+}
+
+/// A first look: new processes soon find what is to be done.
+pub const FIRST: Look = Look { restarts: true, lasts: 120 };
+/// Until all that waits for a time has happened, with new processes and without.
+pub const LONG: [Look; 2] = [Look { restarts: true, lasts: 2_400 }, Look { restarts: false, lasts: 2_400 }];
+
+/// What is seen before and after a look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// Before it, one line for each object.
+    pub before: Vec<String>,
+    /// After it.
+    pub after: Vec<String>,
+}
+
+/// Waits for rest and looks at it. Says what is wrong, or what is seen.
+pub async fn settle(scene: &mut Scene, look: Look) -> Result<Rest, String> {
     scene.heal().await;
     // A Lease of a replica that is gone, or that was kept from all, runs out.
     lead(scene).await;
@@ -51,7 +71,7 @@ pub async fn settle(scene: &mut Scene, restarts: bool) -> Result<Vec<String>, St
         }
         // Who tries again until a quota has room writes for ever.
         if now.duration_since(begun) >= SignedDuration::from_secs(LONGEST / 4) && scene.exceeds_quota() {
-            return Ok(Vec::new());
+            return Ok(Rest::default());
         }
         let what = if waits.is_empty() { what } else { format!("{what}; {}", waits.join(", ")) };
         if now.duration_since(begun) >= SignedDuration::from_secs(LONGEST) {
@@ -70,7 +90,7 @@ pub async fn settle(scene: &mut Scene, restarts: bool) -> Result<Vec<String>, St
         }
     }
     nothing_is_planned(scene).await?;
-    changes(scene, restarts).await
+    looked_at(scene, look).await
 }
 
 /// Waits until a replica leads.
@@ -81,10 +101,9 @@ async fn lead(scene: &Scene) {
     }
 }
 
-/// What changes although nothing happens but, with `restarts`, that new processes take over.
-async fn changes(scene: &mut Scene, restarts: bool) -> Result<Vec<String>, String> {
+async fn looked_at(scene: &mut Scene, look: Look) -> Result<Rest, String> {
     let before = ending::state(&scene.control, &scene.fleet).await;
-    if restarts {
+    if look.restarts {
         for number in 0..scene.replicas.len() {
             scene.replicas[number].kill().await;
         }
@@ -93,9 +112,9 @@ async fn changes(scene: &mut Scene, restarts: bool) -> Result<Vec<String>, Strin
         }
         lead(scene).await;
     }
-    scene.pass(FRESH).await;
+    scene.pass(look.lasts).await;
     broken(scene)?;
-    Ok(ending::differences(&before, &ending::state(&scene.control, &scene.fleet).await))
+    Ok(Rest { before, after: ending::state(&scene.control, &scene.fleet).await })
 }
 
 fn broken(scene: &Scene) -> Result<(), String> {

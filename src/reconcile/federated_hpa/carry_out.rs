@@ -12,7 +12,7 @@ use super::write::writer::FOREIGN;
 use crate::controller::failure::{Failure, WriteError};
 use crate::convert::fleet::replicas;
 use crate::decision::backoff::ErrorClass;
-use crate::decision::plan::{Action, Entry, Plan};
+use crate::decision::plan::{Action, Entry, Plan, Step, Why};
 
 /// What became of all steps.
 pub(super) struct Outcome {
@@ -35,7 +35,7 @@ pub(super) async fn carry_out(
 ) -> Result<Outcome, WriteError> {
     let mut steps = Steps::default();
     for step in plan.now() {
-        let Some(action) = beside(&step.action, &steps, about.binding) else { continue };
+        let Some(action) = beside(step, &steps, about.binding) else { continue };
         let result = applier.apply(about, &action).await;
         steps.took(&step.action, result)?;
     }
@@ -115,9 +115,14 @@ fn stored(binding: &Binding) -> impl Iterator<Item = Entry<'_>> {
 /// The step as it may be written beside new clusters that refused their HPA; `None`: not now. They get no entry, as a
 /// workload without an HPA would not be scaled there, and nobody leaves meanwhile, as it may be for them. Nor does an HPA
 /// go whose entry stays because the entries were refused.
-fn beside<'a, 's>(step: &'s Action<'a>, steps: &Steps<'_>, binding: &'a Binding) -> Option<Cow<'s, Action<'a>>> {
+fn beside<'a, 's>(step: &'s Step<'a>, steps: &Steps<'_>, binding: &'a Binding) -> Option<Cow<'s, Action<'a>>> {
     let has = |cluster: &str| stored(binding).any(|entry| entry.cluster == cluster);
-    let refused = &steps.refused;
+    let (refused, failed) = (&steps.refused, step.why == Why::ClusterFailed);
+    let step = &step.action;
+    // The others have the bounds of one that failed.
+    if failed && matches!(step, Action::DeleteHpa { .. }) {
+        return Some(Cow::Borrowed(step));
+    }
     if matches!(step, Action::DeleteHpa { cluster } if steps.unbound && has(cluster)) {
         return None;
     }
