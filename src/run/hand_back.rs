@@ -79,14 +79,19 @@ pub struct LeaseHold {
     election: JoinSet<()>,
 }
 
-/// A controller of fhpa that leads by another Lease than that at `place`.
+/// A controller of fhpa that leads by another Lease than that at `place`. Waits where there is such a Lease, to see
+/// whether it is renewed.
 ///
 /// # Errors
 /// The Leases cannot be listed or read.
 pub async fn leads_elsewhere(client: &Client, place: &LeaseLocation) -> Result<Option<Renewed>, Failure> {
+    let read = async {
+        let others = lease_activity::others(client, place).await?;
+        Ok(lease_activity::renewed(client, &others).await?.into_iter().next())
+    };
     let resource = "leases";
     let asked = Asked { verb: "list", group: "coordination.k8s.io", resource, object: &resource };
-    lease_activity::leads_elsewhere(client, place).await.map_err(|error| Failure::of(&error, asked))
+    read.await.map_err(|error: kube::Error| Failure::of(&error, asked))
 }
 
 impl LeaseHold {

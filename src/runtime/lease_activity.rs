@@ -86,15 +86,6 @@ pub async fn others(client: &Client, given: &LeaseLocation) -> Result<Vec<LeaseL
     Ok(ours.filter_map(place).filter(|place| place != given).collect())
 }
 
-/// A controller of fhpa that leads by another Lease than `given`. Waits where there is such a Lease, as [`renewed`].
-///
-/// # Errors
-/// As [`others`].
-pub async fn leads_elsewhere(client: &Client, given: &LeaseLocation) -> Result<Option<Renewed>, kube::Error> {
-    let others = others(client, given).await?;
-    Ok(renewed(client, &others).await?.into_iter().next())
-}
-
 fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }

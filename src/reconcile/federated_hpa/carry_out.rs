@@ -117,19 +117,14 @@ fn stored(binding: &Binding) -> impl Iterator<Item = Entry<'_>> {
 /// go whose entry stays because the entries were refused.
 fn beside<'a, 's>(step: &'s Step<'a>, steps: &Steps<'_>, binding: &'a Binding) -> Option<Cow<'s, Action<'a>>> {
     let has = |cluster: &str| stored(binding).any(|entry| entry.cluster == cluster);
-    let (refused, failed) = (&steps.refused, step.why == Why::ClusterFailed);
-    let step = &step.action;
-    // The others have the bounds of one that failed.
-    if failed && matches!(step, Action::DeleteHpa { .. }) {
-        return Some(Cow::Borrowed(step));
-    }
-    if matches!(step, Action::DeleteHpa { cluster } if steps.unbound && has(cluster)) {
-        return None;
-    }
-    if refused.iter().all(|cluster| has(cluster)) {
-        return Some(Cow::Borrowed(step));
-    }
-    match step {
+    let refused = &steps.refused;
+    let complete = refused.iter().all(|cluster| has(cluster));
+    match &step.action {
+        Action::DeleteHpa { cluster } if has(cluster) && (steps.unbound || !complete) => {
+            // The others have the bounds of one that failed.
+            (step.why == Why::ClusterFailed).then_some(Cow::Borrowed(&step.action))
+        }
+        action if complete => Some(Cow::Borrowed(action)),
         Action::UpdateBinding { entries, .. } => {
             let mut left: Vec<Entry<'a>> = entries
                 .iter()
@@ -144,7 +139,6 @@ fn beside<'a, 's>(step: &'s Step<'a>, steps: &Steps<'_>, binding: &'a Binding) -
             let changed = !stored(binding).eq(left.iter().copied());
             changed.then(|| Cow::Owned(Action::UpdateBinding { entries: left, evictions: Vec::new() }))
         }
-        Action::DeleteHpa { cluster } if has(cluster) => None,
-        _ => Some(Cow::Borrowed(step)),
+        action => Some(Cow::Borrowed(action)),
     }
 }

@@ -70,12 +70,18 @@ impl FederatedHpaWorker {
         key: &Key,
         view: Option<&View>,
     ) -> Result<Option<Timestamp>, WriteError> {
-        // The plan of one that is held does it with its other writes.
-        if view.map_or_else(|| !self.live.cache.has_works(key), |view| view.federated_hpa.held()) {
-            return Ok(None);
-        }
-        let (left, now) = (self.left_behind(key), (self.clock)());
-        let left = view.unwrap_or(&left);
+        let gone;
+        let left = match view {
+            // The plan of one that is held does it with its other writes.
+            Some(view) if view.federated_hpa.held() => return Ok(None),
+            None if !self.live.cache.has_works(key) => return Ok(None),
+            Some(view) => view,
+            None => {
+                gone = self.left_behind(key);
+                &gone
+            }
+        };
+        let now = (self.clock)();
         for action in rewrite::deletions(left, now) {
             self.applier.apply_hpa(leader, left, &action).await?;
         }

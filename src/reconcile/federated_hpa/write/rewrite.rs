@@ -8,7 +8,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::decision::fleet::Member;
 use crate::decision::plan::{Action, Bounds, HpaVersion};
-use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 use crate::reconcile::federated_hpa::manifest;
@@ -27,16 +26,13 @@ pub fn rewrites<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) ->
     let [older, newer] =
         [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.federated_hpa.object, version));
     let again = |member_hpa: &'a MemberHpa| {
-        let (cluster, version, held) = (member_hpa.cluster(), member_hpa.hpa.version, member_hpa.hpa.held);
-        let outstanding = member_hpa.hpa.ceiling();
-        let content = if version == HpaVersion::V1 { &older } else { &newer };
-        let missed = missed(view, member_hpa).is_some_and(|due| due <= now);
-        let bounds = match member_hpa.hpa.written {
-            Some(bounds) if missed || *member_hpa.content != **content => bounds,
-            None if missed => nothing(outstanding),
-            _ => return None,
-        };
-        Some(Action::ApplyHpa { cluster, bounds, version, outstanding, held })
+        let content = if member_hpa.hpa.version == HpaVersion::V1 { &older } else { &newer };
+        let missed = is_missed(view, member_hpa, now);
+        match member_hpa.hpa.written {
+            Some(bounds) if missed || *member_hpa.content != **content => Some(same(member_hpa, bounds)),
+            None if missed => Some(dying(member_hpa)),
+            _ => None,
+        }
     };
     let others = view.member_hpas.iter().filter(|member_hpa| !written.contains(member_hpa.cluster()));
     others.filter_map(|member_hpa| again(member_hpa)).collect()
@@ -45,27 +41,31 @@ pub fn rewrites<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) ->
 /// The HPAs whose deletion a cluster missed, to write again at `now`, where nothing else is written: the workload is
 /// handed back.
 #[must_use]
-pub fn deletions<'a>(view: &'a View, now: Timestamp) -> Vec<Action<'a>> {
-    let dying = view.member_hpas.iter().filter(|member_hpa| member_hpa.deleting());
-    let missed = dying.filter(|member_hpa| missed(view, member_hpa).is_some_and(|due| due <= now));
-    let again = |member_hpa: &'a Arc<MemberHpa>| {
-        let (cluster, hpa) = (member_hpa.cluster(), member_hpa.hpa);
-        let outstanding = hpa.ceiling();
-        let (bounds, version) = (nothing(outstanding), hpa.version);
-        Action::ApplyHpa { cluster, bounds, version, outstanding, held: hpa.held }
-    };
-    missed.map(again).collect()
+pub fn deletions(view: &View, now: Timestamp) -> Vec<Action<'_>> {
+    let missed = |member_hpa: &&Arc<MemberHpa>| member_hpa.deleting() && is_missed(view, member_hpa, now);
+    view.member_hpas.iter().filter(missed).map(|member_hpa| dying(member_hpa)).collect()
 }
 
 /// Karmada deletes the HPA of a Work that is being deleted, whatever is in it: no bound is raised.
-fn nothing(outstanding: Replicas) -> Bounds {
-    Bounds { min: outstanding.min(1), max: outstanding.min(1) }
+fn dying(member_hpa: &MemberHpa) -> Action<'_> {
+    let replicas = member_hpa.hpa.ceiling().min(1);
+    same(member_hpa, Bounds { min: replicas, max: replicas })
+}
+
+/// The HPA as it was written, with these bounds.
+fn same(member_hpa: &MemberHpa, bounds: Bounds) -> Action<'_> {
+    let (cluster, hpa) = (member_hpa.cluster(), member_hpa.hpa);
+    Action::ApplyHpa { cluster, bounds, version: hpa.version, outstanding: hpa.ceiling(), held: hpa.held }
 }
 
 /// When to write the next HPA again that a cluster missed.
 #[must_use]
 pub fn next(view: &View, now: Timestamp) -> Option<Timestamp> {
     view.member_hpas.iter().filter_map(|member_hpa| missed(view, member_hpa)).filter(|due| *due > now).min()
+}
+
+fn is_missed(view: &View, member_hpa: &MemberHpa, now: Timestamp) -> bool {
+    missed(view, member_hpa).is_some_and(|due| due <= now)
 }
 
 fn missed(view: &View, member_hpa: &MemberHpa) -> Option<Timestamp> {
