@@ -250,6 +250,7 @@ impl<'a> Control<'a> {
         });
         Some(Observation {
             answers: self.members.get(at).is_some_and(Member::answers),
+            answers_since: self.members.get(at).and_then(|member| member.since),
             replicated: report.current.map(|replicas| Replicated { replicas, ready: report.ready, updated: replicas }),
             unschedulable: Some(report.pending),
             written,

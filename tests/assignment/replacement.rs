@@ -2,8 +2,8 @@
 
 use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
-    Action, Bounds, Cluster, ClusterState, Floor, Hpa, HpaVersion, Lost, Memory, Note, Obstacle, Policy, Request, Wait,
-    plan,
+    Action, Bounds, Cluster, ClusterState, Floor, Hpa, HpaVersion, Lost, Memory, Note, Obstacle, Policy, Request,
+    Share, Wait, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -999,4 +999,19 @@ fn a_cluster_that_gets_nothing_at_takeover_is_replaced_before_it_goes() {
     assert_eq!(least_ready(&mut world, &mut Random(7), 1000), 12);
     let entries = ["a", "b", "c", "d"].map(|name| world.members[name].entry.is_some());
     assert_eq!((entries, ready(&world)), ([true, true, false, false], 12));
+}
+
+#[test]
+fn a_cluster_that_has_just_returned_is_asked_for_no_replicas_of_others() {
+    for returned in [false, true] {
+        let mut world = running(60, &[("a", 10), ("b", 5)]);
+        leave(&mut world, "a");
+        let mut request = world.observe();
+        request.clusters[1].returned = returned;
+        let floor = |share: &Share<'_>| (share.cluster == "b").then_some(share.memory.floor).flatten();
+        let plan = plan(&request);
+        let asked = plan.shares.iter().find_map(floor).map(|floor| floor.replicas);
+        assert_eq!(asked, if returned { None } else { Some(15) });
+        assert_eq!(plan.shares[0].memory.lost.map(|lost| lost.due), Some(if returned { 10 } else { 0 }), "still owed");
+    }
 }

@@ -44,8 +44,10 @@ fn described(of: &str, object: &Value) -> Value {
                 json!(format!("{}={} {}", text(one, "/type"), text(one, "/status"), text(one, "/reason")))
             };
             let conditions: Vec<Value> = items(object, "/status/conditions").iter().map(condition).collect();
+            // One without bounds only remembers: for how long depends on the way.
             let shares: Vec<Value> = items(object, "/status/clusterHPADesired")
                 .iter()
+                .filter(|one| one["maxReplicas"].as_i64().is_some_and(|max| max > 0))
                 .map(|one| json!([one["clusterName"], one["minReplicas"], one["maxReplicas"]]))
                 .collect();
             json!({"spec": at("/spec"), "finalizers": at("/metadata/finalizers"), "conditions": conditions, "shares": shares})

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::candidates::CandidateCluster;
 use crate::decision::load::Load;
-use crate::decision::plan::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY};
+use crate::decision::plan::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, RETURNED, Reach, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
 
 /// Free capacity for a workload in a cluster.
@@ -71,6 +71,8 @@ impl Default for Waits {
 pub struct Observation {
     /// Whether it answers. The last status of one that does not stays, and never counts as ready.
     pub answers: bool,
+    /// Since when; `None` where that is not known.
+    pub answers_since: Option<Timestamp>,
     /// `None` until reported.
     pub replicated: Option<Replicated>,
     /// Unschedulable replicas; `None` while unknown.
@@ -116,6 +118,9 @@ impl Observation {
         let none = heard.disabled.then_some(0);
         let ready = self.ready();
         let (overdue, due) = self.overdue(ready, waits, now);
+        let reported = self.reported();
+        let returned = reported.is_some_and(|reported| reported > now);
+        let due = [due, reported.filter(|_| returned)].into_iter().flatten().min();
         let cluster = Cluster {
             name,
             chosen,
@@ -142,6 +147,7 @@ impl Observation {
             eviction_ends: self.eviction_ends,
             left_alone: self.left_alone,
             overdue,
+            returned,
             target: self.target,
             memory: self.memory,
         };
@@ -175,6 +181,12 @@ impl Observation {
         // Until a source responds, the previous state applies: a new leader has not queried yet.
         let before = if pends { unready } else { 0 };
         self.unschedulable.unwrap_or(before).min(unready)
+    }
+
+    /// When at the latest what is reported of its workload is from after it answered again.
+    fn reported(&self) -> Option<Timestamp> {
+        let since = self.answers_since.filter(|_| self.answers && self.entry.is_some())?;
+        since.checked_add(RETURNED).ok()
     }
 
     /// Whether the wait for the cluster has ended, and else when it will.
@@ -236,6 +248,19 @@ mod tests {
         assert_eq!((cluster.ready, cluster.desired, cluster.last, cluster.pending), (0, None, Some(5), 0));
         assert_eq!(cluster.wished, None);
         assert_eq!(cluster.current, Some(5), "its replicas may still run");
+    }
+
+    #[test]
+    fn what_is_reported_of_a_cluster_may_be_from_before_it_answered_again() {
+        let back = |since, answers, entry| {
+            let answers_since = Some(Timestamp::constant(since, 0));
+            let (cluster, due) = seen(&Observation { answers, answers_since, entry, written: None, ..known() });
+            (cluster.returned, due)
+        };
+        assert_eq!(back(9_991, true, Some(5)), (true, Some(Timestamp::constant(10_001, 0))));
+        assert_eq!(back(9_990, true, Some(5)), (false, None));
+        assert_eq!(back(9_991, false, Some(5)), (false, None), "it does not answer");
+        assert_eq!(back(9_991, true, None), (false, None), "nothing of it was reported");
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(super) fn spare(assignee: &Assignee<'_, '_>, all: bool) -> Option<Replicas> 
     let stopped = !cluster.reach.scale && cluster.entry.is_some() && cluster.current == Some(0);
     let unready = cluster.entry.is_some() && cluster.ready == 0;
     let unsure = assignee.target.memory.zero || cluster.is_unknown() || unready;
-    if !assignee.answers() || pends || stopped || unsure && !all || cluster.evicting {
+    if !assignee.answers() || pends || stopped || unsure && !all || cluster.evicting || cluster.returned {
         return None;
     }
     let runs = runs(assignee);

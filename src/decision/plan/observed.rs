@@ -9,6 +9,8 @@ use crate::decision::split::Replicas;
 
 /// Longest wait for a cluster to confirm a write ([`Cluster::overdue`]).
 pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
+/// For so long what Karmada last reported of a cluster that answers again may be from before ([`Cluster::returned`]).
+pub const RETURNED: SignedDuration = SignedDuration::from_secs(10);
 /// Longest wait for the replicas of a cluster to become ready; Karmada ends evictions after the same time.
 pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
 /// Default of the longest wait of a leaving cluster until others run its replicas.
@@ -159,6 +161,9 @@ pub struct Cluster<'a> {
     pub left_alone: bool,
     /// Whether its last write has been unconfirmed for longer than the others should wait.
     pub overdue: bool,
+    /// Whether it has answered again for so short a time that what it runs may not be reported yet: it is not asked for
+    /// more, because that is counted from what it runs.
+    pub returned: bool,
     /// The target of the previous plan; `None` when it had none.
     pub target: Option<Bounds>,
     /// State kept by the previous plan.

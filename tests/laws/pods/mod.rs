@@ -95,6 +95,7 @@ impl Pods {
             let acting = world.acts_on(target);
             let held = acting.is_some_and(|(owner, _)| past.held || has_begun(owner, target, world));
             if let Some((_, hpa)) = acting {
+                past.fail(hpa, world.now);
                 past.switched = if hpa.centralized { past.switched.or(Some(world.now)) } else { None };
             }
             // One that nobody ever held was not released.
@@ -256,6 +257,9 @@ impl Pods {
         let (held, leaves) = (past.held, !past.leaving.is_empty() || past.entries.iter().any(to_leave));
         let sent = world.acts_on(target).and_then(|(owner, _)| world.sent(owner, cluster));
         let least = before.min.max(sent.map_or(0, |sent| sent.bounds.min));
+        // Whoever asks for more than its HPA added a moment ago, and may not know of that yet, counts from before.
+        let unseen = before.grew.filter(|(at, _)| world.now.duration_since(*at) < REPORTED);
+        let known = unseen.map_or(before.demand, |(_, by)| before.demand - by);
         let share = past.share(cluster);
         share.ready = after.ready.min(after.asked);
         share.most = share.most.max(share.ready);
@@ -269,8 +273,14 @@ impl Pods {
             (true, true) => share.demand.min(after.asked),
             (true, false) => share.demand.min(after.asked.max(0)),
         };
+        let raised = before.least > 0 && least > before.least;
+        if held && leaves && (raised || !by_hpa && after.asked > before.asked) {
+            share.demand = share.demand.min(known);
+        }
+        share.least = least;
         if by_hpa && after.asked > before.asked {
             share.raised = Some((world.now, after.asked - before.asked));
+            share.grew = Some((world.now, share.demand - before.demand)).filter(|(_, by)| *by > 0);
         }
         share.asked = after.asked;
         past.pay();

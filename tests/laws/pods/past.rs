@@ -25,10 +25,14 @@ pub struct Share {
     /// Bounds of its HPA.
     pub min: i64,
     pub max: i64,
+    /// The least that its HPA has, or was written for it.
+    pub least: i64,
     /// The most that was ready.
     pub most: i64,
     /// When its HPA last asked for more, and how many more.
     pub raised: Option<(Timestamp, i64)>,
+    /// The same of what load asks for.
+    pub grew: Option<(Timestamp, i64)>,
 }
 
 impl Share {
@@ -65,6 +69,10 @@ pub struct Past {
     pub over_quota: Option<Timestamp>,
     /// Since when it is to be Centralized: clusters that leave are replaced first, for as long as that may take.
     pub switched: Option<Timestamp>,
+    /// Times in which no cluster could be asked for a replacement: their begin and end.
+    pub failed: Vec<(Timestamp, Timestamp)>,
+    /// Whether that lasts.
+    pub fails: bool,
     /// Whether it got another placement while it was about to be given back, to be deleted or for another workload.
     pub moves_after: bool,
     /// What ran beyond max when max fell, as far as it was not removed yet, and until when it may be.
@@ -99,6 +107,17 @@ impl Past {
         self.fell.retain(|(at, _)| now.duration_since(*at) < REPORTED);
         self.fell.push((now, replicas));
         self.want_fewer(replicas);
+    }
+
+    /// Notes whether a cluster can be asked for a replacement.
+    pub fn fail(&mut self, hpa: &Federated, now: Timestamp) {
+        let failed = hpa.condition("Assigned").is_some_and(|assigned| assigned.reason == "AllClustersFailed");
+        match self.failed.last_mut() {
+            Some((_, end)) if self.fails => *end = now,
+            _ if failed => self.failed.push((now, now)),
+            _ => {}
+        }
+        self.fails = failed;
     }
 
     /// So many fewer replicas are to run in place of lost clusters.
@@ -240,12 +259,18 @@ impl Past {
             let waited = court.world.now.duration_since(from);
             waited >= PATIENCE - SECOND && waited <= PATIENCE + AT_ONCE
         };
+        // It is waited for anew while no cluster can be asked.
+        let vainly = |(from, to): &(Timestamp, Timestamp)| {
+            let waited = |at: Timestamp| court.world.now.duration_since(at);
+            waited(*from) >= PATIENCE - SECOND && waited(*to) <= PATIENCE + AT_ONCE
+        };
         // It is waited for anew with each leader, and once a cluster can be asked again.
         let anew = world.clusters.values().filter_map(|place| place.since).chain([world.acts_since]);
         let anew: Vec<Timestamp> = anew.collect();
         let gives_up = |placed: Timestamp| {
             let mut begins = anew.iter().filter(|at| **at > placed).chain([&placed]);
-            since.is_none() && left == 0 && begins.any(|at| in_vain(*at))
+            let failed = || self.failed.iter().filter(|(_, to)| *to > placed).any(vainly);
+            since.is_none() && left == 0 && (begins.any(|at| in_vain(*at)) || failed())
         };
         let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
         let place = court.world.clusters.get(cluster);

@@ -242,6 +242,7 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
     };
     Observation {
         answers: cluster.is_some_and(|(member, _)| member.answers()),
+        answers_since: cluster.and_then(|(member, _)| member.since),
         replicated: known.reported.get(name).map(|status| Replicated {
             replicas: replicas(status.replicas),
             ready: replicas(status.ready_replicas),
