@@ -1,9 +1,11 @@
 //! Seeded random numbers: they determine the histories. No I/O.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::fields::{Field, Meaning};
-use super::operation::{History, Operation, Stall, Step, Trouble};
+use super::operation::{History, Oddity, Operation, Stall, Step, Trouble};
 
 /// SplitMix64.
 pub struct Chance(u64);
@@ -59,7 +61,15 @@ pub fn history(seed: u64, fields: &[Field]) -> History {
         steps.push(Step { what, then: *chance.one_of(&WAITS) });
     }
     let guarded = chance.yes(3);
-    History { clusters, guarded, steps }
+    History { clusters, guarded, odd: odd(seed, clusters), steps }
+}
+
+/// One cluster in some fleets. Drawn apart, so that it changes nothing else of a history.
+fn odd(seed: u64, clusters: u32) -> BTreeMap<u32, Oddity> {
+    let mut chance = Chance::new(!seed);
+    let oddity = if chance.yes(6) { Oddity::Pulls } else { Oddity::Old };
+    let number = 1 + u32::try_from(chance.below(clusters as usize)).unwrap();
+    if oddity == Oddity::Pulls || chance.yes(8) { BTreeMap::from([(number, oddity)]) } else { BTreeMap::new() }
 }
 
 /// Pods run in all clusters, and then one leaves the policy.

@@ -67,7 +67,7 @@ fn play_to(history: &History, tells: bool, look: Look) -> (Told, Rest) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let begun = now();
     runtime.block_on(async {
-        let mut scene = Scene::new(history.clusters, history.guarded).await;
+        let mut scene = Scene::with(history.clusters, history.guarded, &history.odd).await;
         if tells {
             println!("{} clusters, {:.1} s", history.clusters, begun.elapsed().as_secs_f64());
         }

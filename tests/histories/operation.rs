@@ -1,5 +1,7 @@
 //! Operations of users and faults, as data: generated, shrunk, stored in files.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -127,6 +129,15 @@ pub struct Step {
     pub then: u64,
 }
 
+/// How a cluster is not like the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Oddity {
+    /// Its agent pulls Works, and the control plane cannot reach it.
+    Pulls,
+    /// Its Kubernetes has `autoscaling/v1` only.
+    Old,
+}
+
 /// A history: a fleet and what happens to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
@@ -134,5 +145,8 @@ pub struct History {
     /// The installation is kept as it is to be by the webhook, which is asked about definitions, and by the leader.
     #[serde(default)]
     pub guarded: bool,
+    /// By the number of the cluster.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub odd: BTreeMap<u32, Oddity>,
     pub steps: Vec<Step>,
 }

@@ -1,5 +1,6 @@
 //! A fleet with two replicas of the controller and the webhook, and the operations on it. Virtual time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use fhpa::playground::clock::Clock;
 use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::playground::json::{deleting, name, namespace};
 use fhpa::playground::karmada::Timing;
-use fhpa::playground::member::Link;
+use fhpa::playground::member::{Link, Profile};
 use fhpa::playground::objects::{Kind, Objects};
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use jiff::SignedDuration;
@@ -20,6 +21,7 @@ use super::chance::WORKLOADS;
 use super::flaky::Way;
 use super::installation::{guard, install};
 use super::objects::{hpa_policy, kind, policy};
+use super::operation::Oddity;
 use super::review::review;
 use crate::bed::objects::deployment;
 use crate::bed::role::{Role, limited};
@@ -81,10 +83,20 @@ pub struct Scene {
 impl Scene {
     /// So many clusters, each with room for some forty pods.
     pub async fn new(clusters: u32, guarded: bool) -> Self {
+        Self::with(clusters, guarded, &BTreeMap::new()).await
+    }
+
+    /// As [`Self::new`], with clusters that are not like the others.
+    pub async fn with(clusters: u32, guarded: bool, odd: &BTreeMap<u32, Oddity>) -> Self {
         let wall = Wall::new(START);
         let karmada = Timing { quota: true, ..Timing::default() };
         let clock = Clock::told(wall.clock());
-        let plan = Plan { clusters, nodes: 1, karmada, seed: Some(7), clock, ..Plan::new() };
+        let profile = |oddity: &Oddity| match oddity {
+            Oddity::Pulls => Profile { pulls: true, ..Profile::default() },
+            Oddity::Old => Profile { kubernetes: "v1.22.17".into(), ..Profile::default() },
+        };
+        let profiles = odd.iter().map(|(number, oddity)| (format!("member{number}"), profile(oddity))).collect();
+        let plan = Plan { clusters, nodes: 1, karmada, seed: Some(7), clock, profiles, ..Plan::new() };
         let fleet = Arc::new(Fleet::build(plan).await.unwrap());
         let watched = Watched::fleet(&fleet, Terms::default());
         let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}});

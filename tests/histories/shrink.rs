@@ -1,5 +1,7 @@
 //! A failing history -> a shorter one that fails by the same law. No I/O of its own.
 
+use std::collections::BTreeMap;
+
 use super::operation::{History, Step};
 
 /// Plays at most.
@@ -54,6 +56,10 @@ pub fn shrink(history: &History, why: &str, play: &dyn Fn(&History) -> Option<St
             best = calmer;
         }
     }
+    let alike = History { odd: BTreeMap::new(), ..best.clone() };
+    if !best.odd.is_empty() && fails(&alike, &mut said) {
+        best = alike;
+    }
     (best, said)
 }
 
@@ -61,7 +67,12 @@ pub fn shrink(history: &History, why: &str, play: &dyn Fn(&History) -> Option<St
 fn a_history_shrinks_to_what_breaks_the_law() {
     use super::operation::Operation;
     let step = |replica| Step { what: Operation::Kill { replica }, then: 20 };
-    let history = History { clusters: 2, guarded: false, steps: [0, 1, 0, 7, 0, 1, 9, 0].map(step).to_vec() };
+    let history = History {
+        clusters: 2,
+        guarded: false,
+        odd: BTreeMap::new(),
+        steps: [0, 1, 0, 7, 0, 1, 9, 0].map(step).to_vec(),
+    };
     let fails = |history: &History| {
         let has = |replica| history.steps.iter().any(|step| step.what == Operation::Kill { replica });
         (has(7) && has(9)).then(|| format!("now law 3 (pods) is broken by {}", history.steps.len()))

@@ -27,7 +27,7 @@ pub struct Fhpa {
     replicas: Vec<(&'static str, Program)>,
     home: PathBuf,
     /// Addresses of the webhooks behind the one that is registered.
-    ports: [u16; 2],
+    pub ports: [u16; 2],
     /// What `fhpa install` registers.
     url: String,
     relay: JoinHandle<()>,

@@ -5,6 +5,7 @@ mod centralized;
 mod day2;
 mod examples;
 mod fail;
+mod guards;
 mod kinds;
 mod leave;
 mod moves;
@@ -61,6 +62,10 @@ pub const ALL: &[(&str, Story)] = stories! {
     "what_cannot_be_scaled_is_refused": release::what_cannot_be_scaled_is_refused,
     "handing_back_moves_no_pod": release::handing_back_moves_no_pod,
     "a_binding_that_nobody_serves_is_scheduled_again": release::a_binding_that_nobody_serves_is_scheduled_again,
+    "a_customization_of_another_stops_no_scaling": guards::a_customization_of_another_stops_no_scaling,
+    "a_lease_deleted_by_hand_makes_no_second_leader": guards::a_lease_deleted_by_hand_makes_no_second_leader,
+    "kept_connections_stop_no_review": guards::kept_connections_stop_no_review,
+    "what_was_stored_without_the_webhook_harms_nothing": guards::what_was_stored_without_the_webhook_harms_nothing,
     "assignments_are_those_of_the_worked_examples": examples::assignments,
     "pods_without_a_node_are_run_by_the_next_priority": examples::pods_without_a_node_are_run_by_the_next_priority,
     "candidates_come_and_go": moves::candidates,

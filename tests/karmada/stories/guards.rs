@@ -1,0 +1,190 @@
+//! What others do to an installation: a customization of theirs, a Lease deleted by hand, connections that are kept, and
+//! objects that were stored while no webhook was registered.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use fhpa::runtime::clock::{steady, wall};
+use jiff::{SignedDuration, Timestamp};
+use kube::api::DeleteParams;
+use serde_json::{Value, json};
+use tokio::net::{TcpSocket, TcpStream};
+
+use super::day2::VERSION;
+use crate::lab::until;
+use crate::operator::command;
+use crate::stand::{MEMBERS, Stand, federated, policy};
+
+const CONFIG: &str = "config.karmada.io/v1alpha1";
+/// Idle connections that one peer keeps: more than a replica has slots.
+const KEPT: usize = 1_100;
+/// Another address of the loopback interface than the one by which karmada-apiserver comes.
+const PEER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+async fn remove(stand: &Stand, version: &str, kind: &str, name: &str) {
+    let plural = format!("{}s", kind.to_lowercase());
+    let api = stand.lab.karmada.api(version, kind, &plural, None);
+    api.delete(name, &DeleteParams::default()).await.unwrap();
+    until(&format!("{kind} {name} has gone"), async || api.get_opt(name).await.is_ok_and(|one| one.is_none())).await;
+}
+
+fn condition(hpa: &Value, kind: &str) -> Value {
+    let conditions = hpa["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.into_iter().find(|one| one["type"] == kind).unwrap_or_default()
+}
+
+/// A user reflects of HPAs only their replicas, which Karmada allows one customization to say: everything is scaled
+/// nevertheless, and the installation says whose customization is in the way.
+pub async fn a_customization_of_another_stops_no_scaling(stand: &mut Stand) {
+    let (name, kind) = ("reflected", "ResourceInterpreterCustomization");
+    let script =
+        "function ReflectStatus(observedObj)\n  return {currentReplicas = observedObj.status.currentReplicas}\nend\n";
+    let theirs = json!({"apiVersion": CONFIG, "kind": kind, "metadata": {"name": "theirs"},
+        "spec": {"target": {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"},
+            "customizations": {"statusReflection": {"luaScript": script}}}});
+    remove(stand, CONFIG, kind, "fhpa-horizontalpodautoscaler-v2").await;
+    stand.apply("resourceinterpretercustomizations", &theirs).await;
+    // Karmada's interpreters learn of it.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for member in MEMBERS {
+        stand.wants(member, name, 2);
+    }
+    stand.workload(name, 3, &MEMBERS).await;
+    stand.federated(name, 3, 30, json!({})).await;
+    stand.runs(name, &MEMBERS.map(|member| (member, 2))).await;
+    stand
+        .soon("it is ready", async |stand| {
+            let hpa = stand.hpa(name).await.unwrap();
+            ["Assigned", "Ready"].iter().all(|kind| condition(&hpa, kind)["status"] == "True")
+        })
+        .await;
+    stand.observer.note(name);
+    stand.wants("member1", name, 6);
+    stand.runs(name, &[("member1", 6), ("member2", 2), ("member3", 2)]).await;
+    let output = command(&stand.lab, "install", &["--user", crate::operator::USER]);
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    println!("  fhpa install: {} {}", output.status, text.trim());
+    assert!(!output.status.success() && text.contains("fhpa-horizontalpodautoscaler-v2"), "{text}");
+    assert_eq!(stand.observer.least(name), 6, "no pod was ended");
+    remove(stand, CONFIG, kind, "theirs").await;
+    stand.fhpa.install(&stand.lab, &[]);
+    stand.clear(name).await;
+}
+
+/// `kubectl delete lease` while all is well: the next term begins only when the one before it has ended.
+pub async fn a_lease_deleted_by_hand_makes_no_second_leader(stand: &mut Stand) {
+    let name = "led";
+    super::leave::fifteen(stand, name, 30).await;
+    let leader = stand.fhpa.leads(&stand.lab).await;
+    let became = stand.fhpa.says("became leader");
+    let leases = stand.lab.karmada.api("coordination.k8s.io/v1", "Lease", "leases", Some("karmada-system"));
+    let begun = steady();
+    leases.delete("fhpa", &DeleteParams::default()).await.unwrap();
+    let next = stand.fhpa.leads(&stand.lab).await;
+    let led = begun.elapsed();
+    println!("  {leader} led; {next} leads {led:.1?} after its Lease was deleted");
+    let ended = stand.fhpa.says("lost leadership");
+    assert!(next == leader || ended > 0 || led >= Duration::from_secs(10), "two led at the same time");
+    stand.edit(VERSION, "FederatedHPA", "federatedhpas", name, json!({"spec": {"maxReplicas": 33}})).await;
+    stand
+        .soon("the edit is carried out", async |stand| {
+            let mut all = 0;
+            for member in MEMBERS {
+                all += stand.bounds(member, name).await.map_or(0, |(_, max)| max);
+            }
+            all == 33
+        })
+        .await;
+    assert!(stand.fhpa.says("became leader") <= became + 1, "one term followed");
+    assert_eq!(stand.observer.least(name), 15, "no pod was ended");
+    stand.clear(name).await;
+}
+
+/// One peer keeps more connections than a replica has slots, and reviews are answered.
+pub async fn kept_connections_stop_no_review(stand: &mut Stand) {
+    let mut kept: Vec<TcpStream> = Vec::with_capacity(KEPT);
+    let [port, _] = stand.fhpa.ports;
+    for _ in 0..KEPT {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((PEER, 0).into()).unwrap();
+        let connected = socket.connect((Ipv4Addr::LOCALHOST, port).into());
+        if let Ok(Ok(stream)) = tokio::time::timeout(Duration::from_secs(1), connected).await {
+            kept.push(stream);
+        }
+    }
+    let api = stand.lab.karmada.api(VERSION, "FederatedHPA", "federatedhpas", Some("prod"));
+    let params = kube::api::PostParams { dry_run: true, ..Default::default() };
+    let mut longest = Duration::ZERO;
+    for round in 0..20 {
+        let object = serde_json::from_value(federated(&format!("reviewed{round}"), 1, 9, json!({}))).unwrap();
+        let begun = steady();
+        api.create(&params, &object).await.unwrap();
+        longest = longest.max(begun.elapsed());
+    }
+    println!("  {} connections kept; a write took at most {longest:.1?}", kept.len());
+    assert!(kept.len() > 1_000, "{}", kept.len());
+}
+
+/// A DaemonSet cannot be scaled, and no rule may run later than never: both are stored while no webhook is registered, or
+/// refused by the definitions.
+pub async fn what_was_stored_without_the_webhook_harms_nothing(stand: &mut Stand) {
+    let (name, kinds) = ("unseen", ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]);
+    for kind in kinds {
+        remove(stand, "admissionregistration.k8s.io/v1", kind, "fhpa").await;
+    }
+    let mut daemon = crate::stand::deployment(name, 1);
+    daemon["kind"] = json!("DaemonSet");
+    for field in ["replicas", "strategy"] {
+        daemon["spec"].as_object_mut().unwrap().remove(field);
+    }
+    stand.apply("daemonsets", &daemon).await;
+    stand.apply("propagationpolicies", &policy(name, "DaemonSet", &MEMBERS)).await;
+    let mut hpa = federated(name, 1, 9, json!({}));
+    hpa["spec"]["scaleTargetRef"]["kind"] = json!("DaemonSet");
+    stand.apply("federatedhpas", &hpa).await;
+    let never = |seconds: i64| {
+        let rule = json!({"name": "up", "schedule": "* * * * *", "targetMinReplicas": 1, "maxDelaySeconds": seconds});
+        json!({"apiVersion": VERSION, "kind": "CronFederatedHPA", "metadata": {"name": name, "namespace": "prod"},
+            "spec": {"scaleTargetRef": {"apiVersion": VERSION, "kind": "FederatedHPA", "name": name}, "rules": [rule]}})
+    };
+    let rules = stand.lab.karmada.api(VERSION, "CronFederatedHPA", "cronfederatedhpas", Some("prod"));
+    let refused = rules.create(&Default::default(), &serde_json::from_value(never(0)).unwrap()).await.unwrap_err();
+    assert!(refused.to_string().contains("greater than or equal to 10"), "{refused}");
+    stand.apply("cronfederatedhpas", &never(10)).await;
+
+    stand
+        .soon("it is told why", async |stand| {
+            let hpa = stand.hpa(name).await.unwrap();
+            let assigned = condition(&hpa, "Assigned");
+            assigned["status"] == "False" && assigned["message"].as_str().is_some_and(|it| it.contains("DaemonSet"))
+        })
+        .await;
+    let from = wall();
+    stand
+        .later(Duration::from_secs(90), "the rule runs on time", async |stand| {
+            let cron = stand.get(VERSION, "CronFederatedHPA", "cronfederatedhpas", name).await.unwrap();
+            let runs = cron["status"]["executionHistories"][0]["successfulExecutions"].clone();
+            let at = |run: &Value, field: &str| run[field].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+            let ran = |run: &Value| {
+                let (due, executed) = (at(run, "scheduleTime")?, at(run, "executionTime")?);
+                (due > from).then(|| executed.duration_since(due) < SignedDuration::from_secs(10))
+            };
+            runs.as_array().is_some_and(|runs| runs.iter().any(|run| ran(run) == Some(true)))
+        })
+        .await;
+    for member in MEMBERS {
+        let api = stand.lab.member(member).plane.api("apps/v1", "DaemonSet", "daemonsets", Some("prod"));
+        assert!(api.get_opt(name).await.unwrap().is_some(), "{member} has it");
+        assert!(stand.member_hpa(member, name).await.is_none(), "{member} has an HPA for it");
+    }
+    let binding = format!("{name}-daemonset");
+    let binding = stand.get("work.karmada.io/v1alpha2", "ResourceBinding", "resourcebindings", &binding).await.unwrap();
+    assert!(binding["spec"]["suspension"]["scheduling"] != true, "{binding}");
+
+    stand.delete(VERSION, "CronFederatedHPA", "cronfederatedhpas", name).await;
+    stand.delete(VERSION, "FederatedHPA", "federatedhpas", name).await;
+    stand.soon("the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
+    stand.delete("apps/v1", "DaemonSet", "daemonsets", name).await;
+    stand.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", name).await;
+    stand.fhpa.install(&stand.lab, &[]);
+}
