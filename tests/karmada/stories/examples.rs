@@ -24,6 +24,8 @@ pub struct Example {
     pub spec: Value,
     /// Bounds of the members' HPAs.
     pub expected: Vec<(u64, u64)>,
+    /// Replicas of their entries in the binding, where the example names them.
+    pub entries: &'static [u64],
 }
 
 pub fn preference(type_: &str, of: &[(&str, &str, u32)]) -> Value {
@@ -105,6 +107,12 @@ pub async fn then(stand: &Stand, example: &Example) {
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
     assert_eq!(found().await, example.expected, "{}", example.name);
+    let binding = stand.binding(example.name).await.unwrap();
+    let entries = binding["spec"]["clusters"].as_array().cloned().unwrap_or_default();
+    let entry =
+        |place: &Place| entries.iter().find(|entry| entry["name"] == place.name).map(|entry| &entry["replicas"]);
+    let entries: Vec<u64> = example.places.iter().filter_map(|place| entry(place)?.as_u64()).collect();
+    assert!(example.entries.is_empty() || entries == example.entries, "{}: {entries:?}", example.name);
 }
 
 pub async fn ends(stand: &Stand, name: &str) {
@@ -129,6 +137,7 @@ pub async fn assignments(stand: &mut Stand) {
             bounds: (3, 10),
             spec: preference("Duplicated", &[]),
             expected: vec![(3, 10), (3, 10)],
+            entries: &[10, 10],
         },
         Example {
             name: "g3",
@@ -136,6 +145,7 @@ pub async fn assignments(stand: &mut Stand) {
             bounds: (2, 10),
             spec: weights.clone(),
             expected: vec![(1, 1), (1, 4), (1, 5)],
+            entries: &[1, 1, 2],
         },
         Example {
             name: "g4",
@@ -143,6 +153,7 @@ pub async fn assignments(stand: &mut Stand) {
             bounds: (2, 10),
             spec: weights,
             expected: vec![(1, 1), (1, 4), (1, 5)],
+            entries: &[1, 4, 1],
         },
         Example {
             name: "g5",
@@ -150,6 +161,7 @@ pub async fn assignments(stand: &mut Stand) {
             bounds: (8, 24),
             spec: preference("DynamicWeighted", &[]),
             expected: vec![(1, 3), (5, 15), (2, 6)],
+            entries: &[],
         },
         Example {
             name: "g6",
@@ -157,6 +169,7 @@ pub async fn assignments(stand: &mut Stand) {
             bounds: (8, 24),
             spec: preference("Aggregated", &[]),
             expected: vec![(8, 20), (1, 2), (1, 2)],
+            entries: &[],
         },
         Example {
             name: "g7",
@@ -164,6 +177,7 @@ pub async fn assignments(stand: &mut Stand) {
             bounds: (8, 24),
             spec: priorities,
             expected: vec![(8, 23), (1, 1)],
+            entries: &[15, 1],
         },
     ];
     for example in &examples {
@@ -182,6 +196,7 @@ pub async fn pods_without_a_node_are_run_by_the_next_priority(stand: &mut Stand)
         bounds: (8, 24),
         spec: preference("Prioritized", &[("member1", "priority", 2), ("member2", "priority", 1)]),
         expected: vec![(8, 23), (1, 1)],
+        entries: &[],
     };
     given(stand, &example).await;
     then(stand, &example).await;

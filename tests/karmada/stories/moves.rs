@@ -61,6 +61,7 @@ pub async fn candidates(stand: &mut Stand) {
         bounds: (3, 10),
         spec,
         expected: vec![(3, 10), (3, 10), (0, 0)],
+        entries: &[],
     };
     given(stand, &example).await;
     then(stand, &example).await;
@@ -85,6 +86,7 @@ pub async fn the_lowest_priority_shrinks_first(stand: &mut Stand) {
         bounds: (1, 17),
         spec,
         expected: vec![(1, 4), (1, 9), (1, 4)],
+        entries: &[],
     };
     given(stand, &example).await;
     then(stand, &example).await;
@@ -107,6 +109,7 @@ pub async fn headroom_follows_the_room(stand: &mut Stand) {
         bounds: (2, 20),
         spec: preference("DynamicWeighted", &[]),
         expected: vec![(1, 10), (1, 10)],
+        entries: &[],
     };
     given(stand, &example).await;
     then(stand, &example).await;
@@ -148,7 +151,8 @@ async fn helped(stand: &Stand, example: &Example, wanted: [usize; 3]) {
 pub async fn help(stand: &mut Stand) {
     let weights = [("member1", "staticWeight", 4), ("member2", "staticWeight", 3), ("member3", "staticWeight", 1)];
     let priorities = [("member1", "priority", 3), ("member2", "priority", 2), ("member3", "priority", 1)];
-    let example = |name, places, bounds, spec: Value, expected| Example { name, places, bounds, spec, expected };
+    let example =
+        |name, places, bounds, spec: Value, expected| Example { name, places, bounds, spec, expected, entries: &[] };
     let by_weight = example(
         "g11",
         places([(6, 6), (50, 3), (50, 2)]),
