@@ -50,11 +50,14 @@ fn rule(rule: &CronFederatedHPARule) -> Rule<'_> {
     }
 }
 
-/// When the spec was last written, as far as known: the newest entry of `managedFields` that is not about the status,
-/// or the creation.
+/// When the spec was last written, as far as known: the newest entry of `managedFields` about it, else the creation. A
+/// label, or fhpa's own copy of the spec, moves no run.
 #[must_use]
 pub fn written(cron: &Stored) -> Timestamp {
-    let of_spec = |entry: &&ManagedFieldsEntry| entry.subresource.as_deref().is_none_or(str::is_empty);
+    let of_spec = |entry: &&ManagedFieldsEntry| {
+        entry.fields_v1.as_ref().is_none_or(|fields| fields.0.get("f:spec").is_some())
+            && entry.subresource.as_deref().is_none_or(str::is_empty)
+    };
     let entries = cron.metadata.managed_fields.iter().flatten().filter(of_spec);
     let newest = entries.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max();
     newest.or(cron.metadata.creation_timestamp.as_ref().map(|time| time.0)).unwrap_or(Timestamp::MIN)

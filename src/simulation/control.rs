@@ -242,7 +242,8 @@ impl<'a> Control<'a> {
     fn known(&self, at: usize, now: Second) -> Option<Observation> {
         let (site, file) = (self.scenario.sites.get(at)?, self.files.get(at)?);
         let report = &file.report;
-        let status = HpaReport { current: report.current, desired: report.desired, load: report.load, disabled: false };
+        let status =
+            HpaReport { current: report.current, desired: report.desired, load: report.load, ..HpaReport::default() };
         let written = file.hpa().zip(file.work).map(|(hpa, work)| WrittenHpa {
             hpa,
             since: Some(instant(work.at)),

@@ -1,4 +1,5 @@
-//! Clusters whose pods are not ready for a while, or never: one rollout recreates them, or they crash as soon as they run.
+//! Clusters whose pods are not ready for a while, or never, or not reported: one rollout recreates them, they crash as soon
+//! as they run, or Karmada tells of them late.
 
 use fhpa::decision::fleet::candidates::CandidateCluster;
 use fhpa::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
@@ -108,4 +109,48 @@ fn a_broken_cluster_does_not_keep_the_others_asleep() {
     };
     assert!(wakes(true));
     assert!(wakes(false));
+}
+
+/// A cluster whose HPA is reported to run more than its workload.
+fn grows(name: &'static str, bounds: [u32; 2], reported: u32, replicas: u32) -> Cluster<'static> {
+    let cluster = asks(name, bounds, replicas);
+    Cluster { current: Some(reported), ready: reported, entry: Some(reported), scaled: true, ..cluster }
+}
+
+#[test]
+fn what_an_hpa_asked_for_a_moment_ago_may_run() {
+    let grown = grows("a", [1, 10], 5, 8);
+    assert_eq!((grown.may_run(), grown.running()), (8, 5));
+    assert_eq!(Cluster { scaled: false, ..grown }.may_run(), 5);
+    assert_eq!(Cluster { wished: Some(6), ..grown }.may_run(), 6, "it asks for fewer again");
+    assert_eq!(grows("a", [1, 7], 5, 8).may_run(), 7, "within its max");
+    assert_eq!(Cluster { memory: Memory { zero: true, ..Memory::default() }, ..grown }.may_run(), 5);
+}
+
+#[test]
+fn no_max_is_lowered_to_what_a_workload_ran_before_its_hpa_added_some() {
+    let max_of_a = |scaled| {
+        let a = Cluster { scaled, available: Some(0), ..grows("a", [1, 10], 5, 10) };
+        let b = Cluster { available: Some(20), ..asks("b", [1, 10], 5) };
+        let mut request = asked(2, 20, vec![a, b]);
+        (request.policy, request.period) = (Policy::DynamicWeighted, Some(SignedDuration::from_secs(60)));
+        request.basis = Some(plan(&request).basis);
+        let planned = plan(&request);
+        planned.shares.iter().find(|share| share.cluster == "a").unwrap().target.max
+    };
+    assert_eq!((max_of_a(false), max_of_a(true)), (5, 10));
+}
+
+#[test]
+fn a_cluster_that_leaves_owes_what_its_hpa_added_a_moment_ago() {
+    let mut request = asked(2, 40, vec![grows("a", [1, 20], 5, 12), asks("b", [1, 20], 3)]);
+    (request.clusters[0].chosen, request.clusters[0].state) = (false, ClusterState::Leaving { evicted: false });
+    let planned = plan(&request);
+    let share = planned.shares.iter().find(|share| share.cluster == "a").unwrap();
+    assert_eq!(share.memory.lost.map(|lost| lost.ran), Some(12));
+    let bounds = planned.steps.iter().find_map(|step| match step.action {
+        Action::ApplyHpa { cluster: "a", bounds, .. } => Some(bounds.max),
+        _ => None,
+    });
+    assert_eq!(bounds, Some(12));
 }

@@ -4,8 +4,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::candidates::CandidateCluster;
 use crate::decision::load::Load;
-use crate::decision::plan::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, RETURNED, Reach, UNCONFIRMED, UNREADY};
+use crate::decision::plan::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
+
+/// For so long what an HPA asked for may run unreported ([`Cluster::scaled`]): Karmada may need minutes for bindings.
+const UNREPORTED: SignedDuration = SignedDuration::from_mins(5);
+/// For so long what Karmada last reported of a cluster that answers again may be from before ([`Cluster::returned`]).
+const RETURNED: SignedDuration = SignedDuration::from_secs(10);
 
 /// Free capacity for a workload in a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +39,8 @@ pub struct HpaReport {
     pub current: Option<Replicas>,
     /// `desiredReplicas`; what it wants now only once the write is confirmed.
     pub desired: Option<Replicas>,
+    /// `lastScaleTime`
+    pub scaled: Option<Timestamp>,
     /// The load that it measures; counts once the write is confirmed.
     pub load: Option<Load>,
     /// Whether it does not scale because no replicas are requested; counts once the write is confirmed.
@@ -118,6 +125,7 @@ impl Observation {
         let none = heard.disabled.then_some(0);
         let ready = self.ready();
         let (overdue, due) = self.overdue(ready, waits, now);
+        let recent = |scaled: Timestamp| scaled.checked_add(UNREPORTED).is_ok_and(|end| end > now);
         let reported = self.reported();
         let returned = reported.is_some_and(|reported| reported > now);
         let due = [due, reported.filter(|_| returned)].into_iter().flatten().min();
@@ -147,6 +155,7 @@ impl Observation {
             eviction_ends: self.eviction_ends,
             left_alone: self.left_alone,
             overdue,
+            scaled: self.answers && report.scaled.is_some_and(recent),
             returned,
             target: self.target,
             memory: self.memory,

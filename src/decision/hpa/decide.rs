@@ -107,6 +107,9 @@ enum Begun {
 
 fn begin(policy: &Policy, current: i32, now: Timestamp, history: &mut History) -> Begun {
     let range = policy.range;
+    if history.lies_ahead(now) {
+        *history = History::default();
+    }
     history.recommendations.begin(current, now);
     if current == 0 && range.min != 0 {
         Begun::Disabled
@@ -185,6 +188,11 @@ impl Normalized {
 }
 
 impl History {
+    /// Whether the clock was set back since: what is later than `now` would stay in every window for as long.
+    fn lies_ahead(&self, now: Timestamp) -> bool {
+        self.recommendations.lies_ahead(now) || self.events.lies_ahead(now)
+    }
+
     /// Limits a recommendation to the replicas allowed at `now`.
     pub fn normalize(&mut self, policy: &Policy, current: i32, wanted: i32, now: Timestamp) -> Normalized {
         let window = policy.downscale_window_seconds;

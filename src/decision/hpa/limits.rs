@@ -74,6 +74,11 @@ pub struct Range {
 }
 
 impl Events {
+    /// Whether one of them is later than `now`.
+    pub(super) fn lies_ahead(&self, now: Timestamp) -> bool {
+        self.up.iter().chain(&self.down).any(|event| event.at > now)
+    }
+
     /// Records a change under `rules`, those of its direction. The slot of a change that is older than every policy of
     /// that direction is reused.
     pub fn record(&mut self, before: i32, after: i32, longest_up: i32, longest_down: i32, now: Timestamp) {

@@ -57,6 +57,11 @@ impl Recommendations {
         }
     }
 
+    /// Whether one of them is later than `now`.
+    pub(super) fn lies_ahead(&self, now: Timestamp) -> bool {
+        self.past.iter().chain(&self.held).any(|(at, _)| *at > now)
+    }
+
     /// Records that nothing was known at `now`, so that the current replicas stayed.
     pub const fn hold(&mut self, current: i32, now: Timestamp) {
         self.held = Some((now, current));

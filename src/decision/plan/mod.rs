@@ -40,8 +40,7 @@ pub use basis::Basis;
 pub use memory::{Assist, Cause, Failed, Floor, Lost, Memory, Stuck};
 pub use note::Note;
 pub use observed::{
-    Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, RETURNED, Reach, Request, UNCONFIRMED,
-    UNREADY,
+    Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, Reach, Request, UNCONFIRMED, UNREADY,
 };
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;

@@ -9,8 +9,6 @@ use crate::decision::split::Replicas;
 
 /// Longest wait for a cluster to confirm a write ([`Cluster::overdue`]).
 pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
-/// For so long what Karmada last reported of a cluster that answers again may be from before ([`Cluster::returned`]).
-pub const RETURNED: SignedDuration = SignedDuration::from_secs(10);
 /// Longest wait for the replicas of a cluster to become ready; Karmada ends evictions after the same time.
 pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
 /// Default of the longest wait of a leaving cluster until others run its replicas.
@@ -161,6 +159,8 @@ pub struct Cluster<'a> {
     pub left_alone: bool,
     /// Whether its last write has been unconfirmed for longer than the others should wait.
     pub overdue: bool,
+    /// Whether its HPA scaled so short a time ago that the reported replicas may be those from before.
+    pub scaled: bool,
     /// Whether it has answered again for so short a time that what it runs may not be reported yet: it is not asked for
     /// more, because that is counted from what it runs.
     pub returned: bool,
@@ -213,7 +213,15 @@ impl Cluster<'_> {
         let wished = || self.last.map(|last| last.max(self.wished.unwrap_or_default()));
         let known = if self.is_unknown() && !self.left_alone { wished().or(self.entry) } else { None };
         let left = self.hpa.filter(|hpa| hpa.written.is_some()).map_or(Replicas::MAX, |hpa| hpa.ceiling());
-        self.running().max(known.unwrap_or_default().min(left))
+        self.running().max(known.unwrap_or_default().min(left)).max(self.unreported())
+    }
+
+    /// Replicas that its HPA asked for a short while ago, within its max: the HPA may be reported before the workload, and
+    /// its max is not lowered to what ran before.
+    fn unreported(&self) -> Replicas {
+        let written = self.hpa.filter(|_| self.scaled && !self.memory.zero && self.current.is_some());
+        let most = written.and_then(|hpa| hpa.written).map_or(0, |written| written.max);
+        self.last.min(self.wished).unwrap_or_default().min(most).saturating_sub(self.pending)
     }
 
     /// Whether it has the workload, and does not tell its replicas.

@@ -23,6 +23,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::health::{ABLE_TO_SCALE, AMBIGUOUS};
 use crate::decision::hpa::clusters::{Observed, compute};
 use crate::decision::hpa::decide::{History, Policy};
+use crate::decision::hpa::stabilization::Recommendations;
 use crate::decision::selector::Selector;
 use crate::reconcile::scale_target::ResourcePath;
 use crate::runtime::leader::Leader;
@@ -50,7 +51,9 @@ impl FederatedHpaWorker {
             memory.scale = None;
             memory.due = None;
         }
-        if let Some(due) = memory.due.filter(|due| *due > now) {
+        // A clock that was set back must not keep it waiting.
+        let soonest = self.centralized.settings.next(now);
+        if let Some(due) = memory.due.filter(|due| *due > now && Some(*due) <= soonest) {
             self.centralized.keep(entry.key(), memory);
             return Ok(Progress::Settled(Some(due)));
         }
@@ -94,10 +97,13 @@ impl FederatedHpaWorker {
         let Some(binding) = bound(of.view) else {
             let (reason, message) = self.why_unbound(of.view).await?;
             report.unable(reason, &message);
+            memory.history.recommendations = Recommendations::default();
             return Ok(());
         };
         if let Err(failure) = self.read_scale(of, binding, memory).await {
             report.unable(failure.reason, &failure.message);
+            // Nothing was known meanwhile: the next computation begins with the current replicas.
+            memory.history.recommendations = Recommendations::default();
             return Ok(());
         }
         let Some(KnownScale { scale, .. }) = &memory.scale else { return Ok(()) };

@@ -131,9 +131,19 @@ pub enum MetricsApiResponse {
     Total(i64),
 }
 
-/// Results of the metrics APIs; clones share them.
+type Cache = QueryCache<MetricsApiQuery, MetricsApiResponse>;
+
+/// Results of the metrics APIs; clones share them. Each API of a cluster has a server of its own: one that hangs keeps
+/// nobody from the others.
 #[derive(Clone)]
-pub struct Metrics(QueryCache<MetricsApiQuery, MetricsApiResponse>);
+pub struct Metrics {
+    /// `metrics.k8s.io`
+    usage: Cache,
+    /// `custom.metrics.k8s.io`
+    custom: Cache,
+    /// `external.metrics.k8s.io`
+    external: Cache,
+}
 
 impl Metrics {
     /// Sends queries through `client`. Each result is fresh for half of `period`.
@@ -149,12 +159,21 @@ impl Metrics {
             absence: period / 2,
         };
         let source = Apis { client, plurals: Arc::default(), older: Arc::default() };
-        Self(QueryCache::new(Box::new(source), times))
+        let cache = || QueryCache::new(Box::new(source.clone()), times);
+        Self { usage: cache(), custom: cache(), external: cache() }
+    }
+
+    const fn of(&self, query: &MetricsApiQuery) -> &Cache {
+        match query {
+            MetricsApiQuery::Usage { .. } => &self.usage,
+            MetricsApiQuery::Pods { .. } | MetricsApiQuery::Object { .. } => &self.custom,
+            MetricsApiQuery::External { .. } => &self.external,
+        }
     }
 
     /// Queries these clusters, unless their results are fresh, and waits for them.
     pub async fn ask(&self, clusters: &[&str], query: &MetricsApiQuery) {
-        self.0.refresh(clusters, query).await;
+        self.of(query).refresh(clusters, query).await;
     }
 
     /// The last result.
@@ -162,7 +181,7 @@ impl Metrics {
     /// # Errors
     /// Why no result exists.
     pub fn answer(&self, cluster: &str, query: &MetricsApiQuery) -> Result<MetricsApiResponse, String> {
-        let cached = self.0.get(cluster, query);
+        let cached = self.of(query).get(cluster, query);
         match (cached.refused, cached.result) {
             (Some(why), _) => Err(why),
             (None, Some((_, answer))) => Ok(answer),
@@ -175,6 +194,7 @@ impl Metrics {
 type Plurals = Arc<Mutex<HashMap<(Box<str>, Box<str>), String>>>;
 
 /// The metrics APIs.
+#[derive(Clone)]
 struct Apis {
     client: Client,
     /// Plurals of kinds whose objects are measured.

@@ -140,10 +140,11 @@ impl Centralized {
     ) -> Vec<Arc<FederatedHpaEntry>> {
         let mut term = self.term();
         let known = term.selectors.of(key);
-        if known.looked.is_some_and(|until| until > now) {
+        let next = self.settings.next(now);
+        if known.looked.is_some_and(|until| until > now && Some(until) <= next) {
             return Vec::new();
         }
-        known.looked = self.settings.next(now);
+        known.looked = next;
         known.unread(all(), now)
     }
 }

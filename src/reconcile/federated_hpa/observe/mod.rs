@@ -237,6 +237,7 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
             current: member_hpa.status.current_replicas.map(replicas),
             desired: member_hpa.wish().map(replicas),
             load: member_hpa.load(now),
+            scaled: member_hpa.last_scale_time(),
             disabled: is_disabled(member_hpa),
         },
     };
