@@ -162,6 +162,24 @@ mod tests {
     }
 
     #[test]
+    fn a_write_of_a_label_does_not_count_as_one_of_the_spec() {
+        let mut labelled = cron();
+        let label = |fields: serde_json::Value| {
+            let time = "2026-11-10T00:00:00Z";
+            json!({"manager": "kubectl-label", "operation": "Update", "time": time, "fieldsV1": fields})
+        };
+        for (fields, time) in [
+            (json!({"f:metadata": {"f:labels": {}}}), "2026-11-02T00:00:00Z"),
+            (json!({"f:metadata": {}, "f:spec": {"f:rules": {}}}), "2026-11-10T00:00:00Z"),
+        ] {
+            let entries = labelled.metadata.managed_fields.as_mut().unwrap();
+            entries.truncate(2);
+            entries.push(serde_json::from_value(label(fields)).unwrap());
+            assert_eq!(written(&labelled).to_string(), time);
+        }
+    }
+
+    #[test]
     fn a_record_without_a_time_is_left_out() {
         let mut status = cron().status.unwrap();
         for history in status.execution_histories.iter_mut().flatten() {

@@ -2,12 +2,14 @@
 //! here.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
 use fhpa::playground::json::{items, name};
 use fhpa::playground::member::Link;
 use fhpa::playground::objects::Objects;
+use fhpa::reconcile::federated_hpa::centralized::metrics::{MetricQuery, Metrics, MetricsApiQuery};
 use serde_json::{Value, json};
 
 use super::super::Process;
@@ -209,4 +211,32 @@ async fn fault_10_a_metric_from_outside_scales() {
     let hpa = stage.get("FederatedHPA", "web").await;
     assert_eq!(items(&hpa, "/status/currentMetrics").len(), 1, "{hpa}");
     one.stop().await;
+}
+
+/// A cluster whose custom metrics hang and whose other APIs answer.
+fn hanging_custom() -> kube::Client {
+    let send = |request: http::Request<kube::client::Body>| async move {
+        if request.uri().path().contains("/custom.metrics.k8s.io/") {
+            std::future::pending::<()>().await;
+        }
+        let empty =
+            json!({"kind": "PodMetricsList", "apiVersion": "metrics.k8s.io/v1beta1", "metadata": {}, "items": []});
+        Ok::<_, std::io::Error>(http::Response::new(kube::client::Body::from(empty.to_string().into_bytes())))
+    };
+    kube::Client::new(tower::service_fn(send), "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_metrics_api_that_hangs_keeps_nobody_from_the_others_of_its_cluster() {
+    let metrics = Metrics::new(hanging_custom(), Duration::from_secs(15));
+    let pods = |name: &str| MetricsApiQuery::Pods {
+        namespace: "prod".into(),
+        metric: MetricQuery { name: name.into(), selector: "".into() },
+    };
+    let hanging: Vec<MetricsApiQuery> = (0..8).map(|number| pods(&format!("queue{number}"))).collect();
+    let usage = MetricsApiQuery::Usage { namespace: "prod".into() };
+    let others = futures::future::join_all(hanging.iter().map(|query| metrics.ask(&["member1"], query)));
+    tokio::join!(others, metrics.ask(&["member1"], &usage));
+    assert!(metrics.answer("member1", &usage).is_ok(), "{:?}", metrics.answer("member1", &usage));
+    assert!(hanging.iter().all(|query| metrics.answer("member1", query).is_err()));
 }

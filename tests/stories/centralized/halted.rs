@@ -58,3 +58,19 @@ async fn while_it_is_suspended_replicas_stay_and_the_status_says_so() {
     stage.until_scale(1, 90).await;
     one.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_keeps_no_workload_waiting() {
+    let (stage, one) = running(2, json!({})).await;
+    stage.wall.jump(3_600);
+    stage.pass(60).await;
+    stage.wall.jump(-3_600);
+    stage.pass(5).await;
+    stage.load(500).await;
+    stage.until_scale(10, 60).await;
+    stage.load(50).await;
+    stage.pass(280).await;
+    assert_eq!(stage.scale().await, 10, "{:?}", stage.messages().await);
+    stage.until_scale(1, 90).await;
+    one.stop().await;
+}
