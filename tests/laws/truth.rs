@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
-use super::world::{Federated, Name, World};
+use super::world::{Bounds, Federated, Name, World};
 use super::{Change, Court, Law};
 
 #[derive(Default)]
@@ -60,7 +60,7 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
             let there = there.filter(|there| there.ours && !there.deleting);
             match there {
                 None => Some((cluster.as_str(), format!("{cluster} has no HPA"))),
-                Some(there) if there.bounds != *bounds => {
+                Some(there) if there.bounds != *bounds && there.bounds != helping(hpa, cluster, *bounds) => {
                     Some((cluster.as_str(), format!("the HPA of {cluster} is {}, not {bounds}", there.bounds)))
                 }
                 Some(_) => None,
@@ -111,6 +111,12 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
         }
     }
     found
+}
+
+/// The bounds of a cluster that helps and cannot be written to.
+fn helping(hpa: &Federated, cluster: &str, bounds: Bounds) -> Bounds {
+    let replicas = hpa.helps.get(cluster).copied().unwrap_or_default();
+    Bounds { min: bounds.min.max(replicas).min(bounds.max), ..bounds }
 }
 
 fn runs_more(cluster: &str, max: i64, hpa: &Federated, world: &World) -> bool {

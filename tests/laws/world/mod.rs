@@ -93,6 +93,8 @@ pub struct Federated {
     pub held: bool,
     /// Bounds by cluster.
     pub desired: BTreeMap<String, Bounds>,
+    /// Replicas that a cluster is to help with, by cluster.
+    pub helps: BTreeMap<String, i64>,
     pub conditions: Vec<Condition>,
     pub current: i64,
     pub is_current: bool,

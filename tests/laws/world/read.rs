@@ -65,6 +65,9 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         let least = int(one, "/replacementMinReplicas").unwrap_or_default();
         Bounds { min: bounds.min.max(least).min(bounds.max.max(bounds.min)), ..bounds }
     };
+    // Of a cluster that cannot be written to, the min also asks for what it is to help with.
+    let helps = |one: &Value| Some((text(one, "/clusterName").to_owned(), int(one, "/assistReplicas")?));
+    let helps = desired.clone().filter_map(helps).collect();
     let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), held(one, bounds(Some(one)))));
     let affinity = at(object, "/spec/clusterAffinity").cloned().unwrap_or_default();
     let narrowed =
@@ -89,6 +92,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         deleting: deleting(object),
         held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
         desired: desired.collect(),
+        helps,
         conditions: conditions.collect(),
         current: int(object, "/status/currentReplicas").unwrap_or_default(),
         is_current: int(object, "/status/observedGeneration") == int(object, "/metadata/generation"),

@@ -147,6 +147,9 @@ impl Release<'_> {
     async fn recall(self) -> Result<Option<Released>, WriteError> {
         let Self { applier, leader, view, .. } = self;
         let mut deleted = false;
+        let wishes = view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting());
+        let wishes = wishes.filter_map(|one| Some((one.cluster().to_owned(), replicas(one.wish()?))));
+        self.note(|progress| progress.wished.extend(wishes));
         for member_hpa in view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting()) {
             deleted |= self.attempt(applier.writer.delete_work(leader, member_hpa).await)?.is_some();
         }
@@ -317,9 +320,16 @@ impl Release<'_> {
         writer.wanted(Scalable { path: &path, name, asked }).await.map(replicas)
     }
 
-    /// Assumed requested replicas of a cluster that cannot be queried: its last replicas, or its entry.
+    /// Assumed requested replicas of a cluster that cannot be queried: its last replicas, without the extra ones of a
+    /// rollout, or its entry.
     fn guess(self, binding: &Binding, cluster: &str, stored: Replicas) -> Replicas {
-        let ran = reported(binding, cluster).map(|status| replicas(status.replicas)).filter(|runs| *runs > 0);
+        let wished = self.known().wished.get(cluster).copied().filter(|wished| *wished > 0);
+        let ran = reported(binding, cluster).map(|status| {
+            let rolls = status.updated_replicas.is_some_and(|updated| updated < status.replicas);
+            let most = wished.filter(|_| rolls).unwrap_or(Replicas::MAX);
+            replicas(status.replicas).min(most)
+        });
+        let ran = ran.filter(|runs| *runs > 0);
         let mut kept = self.view.federated_hpa.desired();
         let zero = kept.any(|(name, kept)| name == cluster && convert::memory::read(kept).1.zero);
         ran.unwrap_or(if zero { 0 } else { stored })

@@ -22,6 +22,8 @@ pub(super) struct ReleaseProgress {
     replacing: Option<Instant>,
     /// Start time.
     pub(super) since: Option<Instant>,
+    /// Replicas that the HPAs of members asked for when they were deleted.
+    pub(super) wished: BTreeMap<String, Replicas>,
     /// Replicas requested in members after their HPAs are gone.
     pub(super) asked: BTreeMap<String, Replicas>,
     /// Replicas written to the template, and when.
