@@ -140,7 +140,10 @@ fn operation(chance: &mut Chance, clusters: u32, fields: &[Field]) -> Operation 
         92 => Operation::DropWatches,
         93 => Operation::Down { replica, on: !chance.yes(3) },
         94 => Operation::Hang { replica, on: !chance.yes(3) },
-        95 => Operation::Stale { replica, on: !chance.yes(3) },
+        95 => {
+            let of = ["", "resourcebindings", "works", "clusters", "federatedhpas"];
+            Operation::Stale { replica, on: !chance.yes(3), of: (*chance.one_of(&of)).to_owned() }
+        }
         96..=99 => {
             let what = *chance.one_of(&[Trouble::Conflict, Trouble::Internal, Trouble::Lost, Trouble::Late]);
             Operation::Trouble { replica, what, count: 1 + u32::try_from(chance.below(3)).unwrap() }

@@ -28,8 +28,8 @@ struct State {
     hangs: watch::Sender<bool>,
     /// Requests are refused.
     down: AtomicBool,
-    /// Watches tell nothing new.
-    stale: watch::Sender<bool>,
+    /// Watches tell nothing new: those of this resource, or all with an empty name.
+    stale: watch::Sender<Option<String>>,
     /// Writes that fail, and how.
     writes: Mutex<Option<Trouble>>,
     left: AtomicU32,
@@ -40,7 +40,7 @@ impl Default for Way {
         Self(Arc::new(State {
             hangs: watch::Sender::new(false),
             down: AtomicBool::new(false),
-            stale: watch::Sender::new(false),
+            stale: watch::Sender::new(None),
             writes: Mutex::default(),
             left: AtomicU32::new(0),
         }))
@@ -62,8 +62,9 @@ impl Way {
         self.0.down.store(on, Ordering::SeqCst);
     }
 
-    pub fn stale(&self, on: bool) {
-        self.0.stale.send_replace(on);
+    /// Watches of this resource tell nothing new until it is called with `None`; empty: all.
+    pub fn stale(&self, resource: Option<&str>) {
+        self.0.stale.send_replace(resource.map(str::to_owned));
     }
 
     /// The next writes meet this.
@@ -76,12 +77,12 @@ impl Way {
     pub fn heal(&self) {
         self.hang(false);
         self.down(false);
-        self.stale(false);
+        self.stale(None);
         self.0.left.store(0, Ordering::SeqCst);
     }
 
     pub fn is_well(&self) -> bool {
-        !*self.0.hangs.borrow() && !*self.0.stale.borrow() && !self.0.down.load(Ordering::SeqCst)
+        !*self.0.hangs.borrow() && self.0.stale.borrow().is_none() && !self.0.down.load(Ordering::SeqCst)
     }
 
     async fn open(state: &watch::Sender<bool>) {
@@ -132,21 +133,24 @@ impl Flaky {
         }
         let watches =
             request.uri().query().is_some_and(|query| query.contains("watch=1") || query.contains("watch=true"));
+        let path = request.uri().path().to_owned();
         let response = self.client.send(request).await?;
         if matches!(trouble, Some(Trouble::Lost)) {
             return Ok(failure(StatusCode::GATEWAY_TIMEOUT, "Timeout"));
         }
-        Ok(if watches { self.slowed(response) } else { response.map(boxed) })
+        Ok(if watches { self.slowed(path, response) } else { response.map(boxed) })
     }
 
     /// Each event waits while the way is stale.
-    fn slowed(&self, response: Response<Body>) -> Response<Answer> {
-        let way = self.way.clone();
+    fn slowed(&self, path: String, response: Response<Body>) -> Response<Answer> {
+        let (way, path) = (self.way.clone(), Arc::<str>::from(path));
         response.map(move |body| {
             let frames = body.into_data_stream().then(move |frame| {
-                let way = way.clone();
+                let (way, path) = (way.clone(), Arc::clone(&path));
                 async move {
-                    Way::open(&way.0.stale).await;
+                    let mut stale = way.0.stale.subscribe();
+                    let fresh = |of: &Option<String>| !of.as_deref().is_some_and(|of| path.ends_with(of));
+                    let _: Result<_, _> = stale.wait_for(fresh).await.map(|_| ());
                     frame.map(Frame::data).map_err(BoxError::from)
                 }
             });

@@ -56,7 +56,7 @@ impl Scene {
             Operation::Uninstall => self.uninstall().await,
             Operation::Down { replica, on } => self.replicas[*replica].way.down(*on),
             Operation::Hang { replica, on } => self.replicas[*replica].way.hang(*on),
-            Operation::Stale { replica, on } => self.replicas[*replica].way.stale(*on),
+            Operation::Stale { replica, on, of } => self.replicas[*replica].way.stale(on.then_some(of.as_str())),
             Operation::Trouble { replica, what, count } => self.trouble(*replica, *what, *count),
             Operation::DropWatches => self.fleet.control().faults().drop_watches(),
             Operation::DropLease => self.drop_lease().await,

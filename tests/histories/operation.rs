@@ -116,7 +116,13 @@ pub enum Operation {
     /// Requests of a replica are not answered, or again.
     Hang { replica: usize, on: bool },
     /// What a replica watches stands still, or goes on.
-    Stale { replica: usize, on: bool },
+    Stale {
+        replica: usize,
+        on: bool,
+        /// Of this resource only.
+        #[serde(default)]
+        of: String,
+    },
     /// The next writes of a replica meet trouble.
     Trouble { replica: usize, what: Trouble, count: u32 },
 }

@@ -84,7 +84,7 @@ async fn a_leader_whose_watch_is_behind_does_not_repeat_what_its_predecessor_rec
     let client = way.over(stage.server.client());
     let mut two = Process::start_over(client, "two", &stage.wall, Arc::new(Unknown));
     stage.until("2026-11-20T08:29:50Z").await;
-    way.stale(true);
+    way.stale(Some(""));
     stage.until("2026-11-20T08:30:02Z").await;
     let recorded = ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00", "more: next 08:40:00"];
     assert_eq!((stage.replicas("web").await, stage.history().await), (5, recorded.map(str::to_owned).into()));
@@ -95,7 +95,7 @@ async fn a_leader_whose_watch_is_behind_does_not_repeat_what_its_predecessor_rec
     two.leads().await;
     stage.pass(30).await;
     assert_eq!(stage.replicas("web").await, 3, "a user scaled it after the run");
-    way.stale(false);
+    way.stale(None);
     stage.pass(5).await;
     assert_eq!(stage.history().await, recorded);
     assert_eq!(stage.server.faults().count("patch", "deployments/scale"), 1);

@@ -308,7 +308,7 @@ async fn a_cluster_that_its_hpa_has_raised_since_its_last_report_is_not_scaled_t
     };
     one.stop().await;
     let (stage, one) = idles(seconds - 1, &way).await;
-    way.stale(true);
+    way.stale(Some(""));
     work(&stage, 12);
     let cluster = stage.fleet.names().nth(at).unwrap().to_owned();
     let objects = Objects::new(stage.fleet.member(&cluster).unwrap().client());

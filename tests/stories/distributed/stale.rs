@@ -6,6 +6,7 @@ use fhpa::playground::json::items;
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use serde_json::json;
 
+use super::help::work;
 use super::{Stage, weights};
 use crate::histories::flaky::Way;
 use crate::laws::embedded::Watched;
@@ -27,7 +28,7 @@ async fn pair() -> (Stage, Watched, Way, [Process; 2]) {
     stage.hpa(2, 10, json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Duplicated"}})).await;
     stage.pass(45).await;
     assert_eq!(stage.bounds().await, "2..10 2..10");
-    way.stale(true);
+    way.stale(Some(""));
     (stage, watched, way, [one, two])
 }
 
@@ -79,7 +80,7 @@ async fn it_does_not_take_up_again_what_its_predecessor_handed_back() {
     stage.pass(45).await;
     assert_eq!(stage.bounds().await, "- -");
     follows(&stage, one, &mut two).await;
-    way.stale(false);
+    way.stale(None);
     for _ in 0..20 {
         stage.pass(1).await;
         assert_eq!(stage.bounds().await, "- -");
@@ -101,11 +102,41 @@ async fn it_keeps_an_object_that_was_made_anew_when_its_watch_reports_the_deleti
     assert_eq!(stage.bounds().await, "3..8 3..8");
     follows(&stage, one, &mut two).await;
     assert_eq!(stage.bounds().await, "3..8 3..8");
-    way.stale(false);
+    way.stale(None);
     for _ in 0..20 {
         stage.pass(1).await;
         assert_eq!(stage.bounds().await, "3..8 3..8");
     }
     assert_eq!(watched.broken(), vec![]);
     two.kill().await;
+}
+
+/// The HPAs of members add pods, and their Works tell of it while the binding, which is late, does not.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_leaves_while_only_the_binding_is_late_keeps_what_its_hpa_added() {
+    let (stage, watched) = Stage::watched(2).await;
+    stage.web(4, weights(&[1, 1])).await;
+    let way = Way::default();
+    let client = way.over(stage.fleet.control().client());
+    let mut one = Process::start_over(client, "one", &stage.wall, Arc::new(Rooms::default()));
+    one.leads().await;
+    work(&stage, 4);
+    stage.hpa(2, 40, json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "StaticWeighted"}})).await;
+    stage.pass(45).await;
+    assert_eq!(stage.replicas().await, "2 2");
+    way.stale(Some("resourcebindings"));
+    work(&stage, 16);
+    stage.pass(60).await;
+    assert_eq!(stage.replicas().await, "8 8");
+    stage.patch("FederatedHPA", "web", json!({"spec": {"clusterAffinity": {"clusterNames": ["member2"]}}})).await;
+    for _ in 0..45 {
+        stage.pass(1).await;
+        let replicas = stage.replicas().await;
+        assert!(replicas.starts_with("8 "), "{replicas} {}", stage.bounds().await);
+    }
+    way.stale(None);
+    stage.pass(300).await;
+    assert_eq!(stage.replicas().await, "- 16");
+    assert_eq!(watched.broken(), vec![]);
+    one.kill().await;
 }
