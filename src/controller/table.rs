@@ -215,10 +215,11 @@ impl<I: Item> Table<I> {
         if self.listed { self.put(item) } else { None }
     }
 
-    /// Ends a list of version `read_to` with the uids `seen` that was read beside the watch: drops the objects that it
-    /// does not have.
-    pub fn read_to(&mut self, read_to: u64, seen: &BTreeSet<Box<str>>) -> Vec<Change<I>> {
+    /// Ends a list of version `read_to` that was read beside the watch: drops the objects whose uids are not among `seen`;
+    /// `None` drops nothing.
+    pub fn read_to(&mut self, read_to: u64, seen: Option<&BTreeSet<Box<str>>>) -> Vec<Change<I>> {
         self.read_to = Some(read_to);
+        let Some(seen) = seen else { return Vec::new() };
         let is_gone =
             |item: &&Arc<I>| !seen.contains(item.uid()) && number(&***item).is_some_and(|version| version <= read_to);
         let gone: Vec<Key> = self.all().filter(is_gone).map(|item| item.key().clone()).collect();

@@ -14,7 +14,7 @@ pub trait ListHandler<K>: Send {
     fn put(&mut self, object: &K);
     /// An object of the list cannot be decoded; the watch reports it.
     fn undecodable(&mut self, uid: &str);
-    /// The list, of this `metadata.resourceVersion`, is complete: what it does not have is gone.
+    /// The list, of this `metadata.resourceVersion`, is complete: what it does not have is gone, or is left to the watch.
     fn end(&mut self, revision: &str);
 }
 
@@ -96,9 +96,10 @@ impl<K, I: CachedKind> ListHandler<K> for KindReading<'_, K, I> {
     }
 
     fn end(&mut self, revision: &str) {
-        let Some((seen, revision)) = self.seen.take().zip(revision.parse().ok()) else { return };
+        let Ok(revision) = revision.parse() else { return };
         if self.cache.inner.lock().gone.is_some() {
-            self.cache.change(|table: &mut Table<I>| table.read_to(revision, &seen));
+            let seen = self.seen.take();
+            self.cache.change(|table: &mut Table<I>| table.read_to(revision, seen.as_ref()));
             self.cache.change.notify_one();
         }
     }
@@ -167,6 +168,30 @@ mod tests {
         assert_eq!(known(&cache), [("b".to_owned(), 6)]);
         put(&cache, &hpa("a", "w", 22, 22));
         assert_eq!(known(&cache), [("a".to_owned(), 22), ("b".to_owned(), 6)]);
+    }
+
+    #[test]
+    fn a_late_event_of_a_work_does_not_hide_the_one_that_was_made_anew() {
+        let work = |uid: &str, version: u64| -> Work {
+            serde_json::from_value(json!({"metadata": {"name": "web-1", "namespace": "karmada-es-m1", "uid": uid,
+                "resourceVersion": version.to_string()}}))
+            .unwrap()
+        };
+        let cache = Cache::default();
+        cache.begin::<MemberHpa>();
+        cache.list(MemberHpa::of(&work("u", 5)));
+        cache.end::<MemberHpa>();
+        let known = || cache.inner.lock().member_hpas.all().map(|one| one.uid.to_string()).collect::<Vec<_>>();
+        let reading = cache.read();
+        reading.works().end("20");
+        drop(reading);
+        assert_eq!(known(), ["u"], "a deleted one is left to the watch");
+        cache.made_work(&work("w", 22));
+        cache.put(MemberHpa::of(&work("u", 8)));
+        cache.deleted::<MemberHpa>(&Key::new("karmada-es-m1", "web-1"), "u");
+        assert_eq!(known(), ["w"]);
+        cache.put(MemberHpa::of(&work("x", 23)));
+        assert_eq!(known(), ["x"]);
     }
 
     #[test]
