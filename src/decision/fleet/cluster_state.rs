@@ -71,7 +71,8 @@ pub fn judge(
         let end = ends(&Taint { added: taint.added.max(resumed), ..taint.clone() });
         // Other clusters have had its share since then: do not wait a second time. Its condition may change while it is
         // down, so one that has nothing left but a dying HPA is not waited for either.
-        let failed_over = failed.zip(taint.added).is_some_and(|(failed, since)| failed.last >= since);
+        let failed_over = failed.filter(|failed| !failed.ran_ahead(now)).zip(taint.added);
+        let failed_over = failed_over.is_some_and(|(failed, since)| failed.last >= since);
         if !held || dying || out.is_some() || failed_over || over(end) && !waits {
             return here(ClusterState::Away);
         }
@@ -193,6 +194,8 @@ mod tests {
             judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), facts, NOW).state
         };
         assert_eq!((judged(failed(950)), judged(failed(500))), (ClusterState::Away, ClusterState::Silent));
+        assert_eq!(judged(failed(1_060)), ClusterState::Away, "clocks differ a little");
+        assert_eq!(judged(failed(1_061)), ClusterState::Silent, "a clock that ran ahead noted that");
     }
 
     #[test]

@@ -134,6 +134,7 @@ mod tests {
         assert_eq!(until(failed(1), 10), Tolerated::Until(at(600)));
         assert_eq!(until(failed(9), 10), Tolerated::Until(at(4800)));
         assert_eq!(until(failed(9), 90_000), Tolerated::Until(at(300)), "long ago");
+        assert_eq!(until(failed(9), -61), Tolerated::Until(at(300)), "a clock that ran ahead noted that");
         let own = Toleration { key: NOT_READY.into(), operator: "Exists".into(), seconds: Some(30), ..<_>::default() };
         let until = Patience::default().tolerated(&taint, &[own], failed(1), at(10));
         assert_eq!(until, Tolerated::Until(at(30)), "the user's word");

@@ -60,11 +60,20 @@ pub struct Failed {
     pub last: Timestamp,
 }
 
+/// The clocks of two leaders may differ by this much.
+const SKEW: SignedDuration = SignedDuration::from_mins(1);
+
 impl Failed {
-    /// Whether the last failure is so long ago that it no longer counts.
+    /// Whether the last failure lies in the future: the clock of the leader that noted it ran ahead.
+    #[must_use]
+    pub fn ran_ahead(self, now: Timestamp) -> bool {
+        self.last.duration_since(now) > SKEW
+    }
+
+    /// Whether the last failure no longer counts: it is long ago, or nobody knows when it was.
     #[must_use]
     pub fn is_forgotten(self, now: Timestamp) -> bool {
-        self.last.checked_add(SignedDuration::from_hours(1)).is_ok_and(|end| end <= now)
+        self.ran_ahead(now) || self.last.checked_add(SignedDuration::from_hours(1)).is_ok_and(|end| end <= now)
     }
 
     /// Counts one more failure.

@@ -80,6 +80,37 @@ async fn what_a_cluster_missed_while_it_was_away_is_in_effect_soon_after_its_ret
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_leader_wrote_whose_clock_ran_ahead_is_waited_for_no_longer_than_usual() {
+    let stage = Stage::new(3).await;
+    stage.web(3, weights(&[1, 2, 3])).await;
+    let mut one = Process::start(stage.fleet.control(), "one", &stage.wall.ahead(3_600));
+    one.leads().await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(10).await;
+    stage.fleet.fail("member3", true).unwrap();
+    stage.pass(60).await;
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 60}});
+    stage.patch("FederatedHPA", "web", json!({"spec": {"behavior": behavior}})).await;
+    stage.pass(100).await;
+    one.stop().await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    stage.pass(90).await;
+    stage.fleet.fail("member3", false).unwrap();
+    stage.pass(90).await;
+    let hpa = stage.member("member3", "HorizontalPodAutoscaler", "web").await.unwrap();
+    let window = "/spec/behavior/scaleDown/stabilizationWindowSeconds";
+    assert_eq!(hpa.pointer(window), Some(&json!(60)), "{:?}", stage.messages().await);
+    for cluster in ["member1", "member2", "member3"] {
+        let hpa = stage.member(cluster, "HorizontalPodAutoscaler", "web").await.unwrap();
+        let id: i64 = text(&hpa, "/metadata/annotations/fhpa.karmada.io~1write-id").parse().unwrap();
+        assert!(id <= stage.wall.now().as_millisecond(), "{cluster}: {id}");
+    }
+    assert_eq!(stage.bounds().await, "1..1 1..4 1..5");
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_policy_divides_anew() {
     let (stage, one) = running().await;
     stage.budget.most();

@@ -193,10 +193,10 @@ impl MemberHpa {
         self.unusual.as_ref()?.deleted
     }
 
-    /// When it was written or deleted, whichever was later.
+    /// When it was written or deleted, whichever was later; `None` where that is not known at `now`.
     #[must_use]
-    pub fn written_at(&self) -> Option<Timestamp> {
-        write_id::time(&self.token).max(self.deleted())
+    pub fn written_at(&self, now: Timestamp) -> Option<Timestamp> {
+        write_id::time(&self.token, now).max(self.deleted())
     }
 
     /// The replicas that Karmada reports.

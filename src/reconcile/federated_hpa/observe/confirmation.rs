@@ -52,8 +52,8 @@ pub fn refresh(live: &LiveState, view: &View, now: Timestamp) -> Option<Timestam
             live.members.refresh(member_hpa.cluster(), &query, AGAIN);
             continue;
         }
-        let written = write_id::time(&member_hpa.token).unwrap_or(now);
-        let age = now.duration_since(written);
+        // Where the time of the write is not known, the member is asked at once.
+        let age = write_id::time(&member_hpa.token, now).map_or(FIRST, |written| now.duration_since(written));
         let wait = if age < FIRST { FIRST.saturating_sub(age) } else { age.clamp(FIRST, LONGEST) };
         if age >= FIRST {
             live.members.refresh(member_hpa.cluster(), &query, Duration::try_from(wait / 4).unwrap_or_default());

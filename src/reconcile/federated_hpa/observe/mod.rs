@@ -232,7 +232,7 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
     let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
     let written = |member_hpa: &MemberHpa| WrittenHpa {
         hpa: member_hpa.hpa,
-        since: write_id::time(&member_hpa.token),
+        since: write_id::time(&member_hpa.token, now),
         report: HpaReport {
             current: member_hpa.status.current_replicas.map(replicas),
             desired: member_hpa.wish().map(replicas),

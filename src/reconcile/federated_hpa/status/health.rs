@@ -69,7 +69,7 @@ fn presence(member_hpa: &MemberHpa, now: Timestamp) -> Presence {
     if !member_hpa.applied && member_hpa.is_unreported() {
         return Presence::Missing;
     }
-    let written = write_id::time(&member_hpa.token);
+    let written = write_id::time(&member_hpa.token, now);
     let late = written.and_then(|written| written.checked_add(UNCONFIRMED).ok()).is_some_and(|due| due <= now);
     if late { Presence::Outdated } else { Presence::There }
 }

@@ -1,5 +1,6 @@
-//! HPAs to write again with the bounds that they have: those that differ from the spec, and those that a cluster missed
-//! while it did not answer, also where it missed a deletion (docs/design.md#on-the-wire). No I/O.
+//! HPAs to write again with the bounds that they have: those that differ from the spec, those whose write no wait would
+//! end for, and those that a cluster missed while it did not answer, also where it missed a deletion
+//! (docs/design.md#on-the-wire). No I/O.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::decision::fleet::Member;
 use crate::decision::plan::{Action, Bounds, HpaVersion};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
-use crate::reconcile::federated_hpa::manifest;
+use crate::reconcile::federated_hpa::{manifest, write_id};
 
 /// After the return of a cluster, Karmada may still apply what it missed by itself.
 const FIRST: SignedDuration = SignedDuration::from_secs(10);
@@ -19,8 +20,8 @@ const LAST: SignedDuration = SignedDuration::from_mins(10);
 /// The time of a condition is in whole seconds.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-/// The HPAs to write again at `now`: those whose content differs from the spec or that were missed, except in the
-/// clusters `written`.
+/// The HPAs to write again at `now`: those whose content differs from the spec, whose write id has no time, or that were
+/// missed, except in the clusters `written`.
 #[must_use]
 pub fn rewrites<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) -> Vec<Action<'a>> {
     let [older, newer] =
@@ -28,8 +29,9 @@ pub fn rewrites<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) ->
     let again = |member_hpa: &'a MemberHpa| {
         let content = if member_hpa.hpa.version == HpaVersion::V1 { &older } else { &newer };
         let missed = is_missed(view, member_hpa, now);
+        let differs = || *member_hpa.content != **content || write_id::is_timeless(&member_hpa.token, now);
         match member_hpa.hpa.written {
-            Some(bounds) if missed || *member_hpa.content != **content => Some(same(member_hpa, bounds)),
+            Some(bounds) if missed || differs() => Some(same(member_hpa, bounds)),
             None if missed => Some(dying(member_hpa)),
             _ => None,
         }
@@ -61,19 +63,19 @@ fn same(member_hpa: &MemberHpa, bounds: Bounds) -> Action<'_> {
 /// When to write the next HPA again that a cluster missed.
 #[must_use]
 pub fn next(view: &View, now: Timestamp) -> Option<Timestamp> {
-    view.member_hpas.iter().filter_map(|member_hpa| missed(view, member_hpa)).filter(|due| *due > now).min()
+    view.member_hpas.iter().filter_map(|member_hpa| missed(view, member_hpa, now)).filter(|due| *due > now).min()
 }
 
 fn is_missed(view: &View, member_hpa: &MemberHpa, now: Timestamp) -> bool {
-    missed(view, member_hpa).is_some_and(|due| due <= now)
+    missed(view, member_hpa, now).is_some_and(|due| due <= now)
 }
 
-fn missed(view: &View, member_hpa: &MemberHpa) -> Option<Timestamp> {
+fn missed(view: &View, member_hpa: &MemberHpa, now: Timestamp) -> Option<Timestamp> {
     if member_hpa.hpa.confirmed {
         return None;
     }
     let (cluster, _) = view.fleet.get(member_hpa.cluster())?;
-    due(cluster, member_hpa.written_at()?)
+    due(cluster, member_hpa.written_at(now)?)
 }
 
 /// When to write an HPA again that was written or deleted at `written`, without confirmation: ten seconds after the
