@@ -1,13 +1,14 @@
 //! Edits of users while the controller runs: bounds, policy, candidates, metrics.
 
 use fhpa::playground::json::{label, text};
+use fhpa::playground::objects::Written;
 use fhpa::reconcile::federated_hpa::names;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
 
-use super::{Stage, deployment, weights};
+use super::{Stage, deployment, kind, weights};
 use crate::stories::Process;
 
 /// Three members by weights 1, 2, 3 and bounds 2..10: 1..1 1..4 1..5.
@@ -108,6 +109,46 @@ async fn what_a_leader_wrote_whose_clock_ran_ahead_is_waited_for_no_longer_than_
     }
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5");
     two.stop().await;
+}
+
+/// The Work of the HPA of a cluster.
+async fn work(stage: &Stage, cluster: &str) -> Value {
+    let works = stage.control.list(&kind("Work"), &format!("karmada-es-{cluster}")).await.unwrap();
+    let is_hpa = |work: &Value| text(work, "/spec/workload/manifests/0/kind") == "HorizontalPodAutoscaler";
+    works.into_iter().find(is_hpa).unwrap()
+}
+
+async fn edit_work(stage: &Stage, work: &Value, patch: Value) {
+    let written = stage.control.merge(&kind("Work"), work, "", &patch).await.unwrap();
+    assert!(matches!(written, Written::Done(_)), "{written:?}");
+}
+
+async fn edit_manifest(stage: &Stage, cluster: &str, edit: impl FnOnce(&mut Value)) {
+    let work = work(stage, cluster).await;
+    let mut manifests = work["spec"]["workload"]["manifests"].clone();
+    edit(&mut manifests[0]);
+    edit_work(stage, &work, json!({"spec": {"workload": {"manifests": manifests}}})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_changes_of_an_hpa_in_a_work_is_written_again_once() {
+    let (stage, one) = running().await;
+    let hpa = async || stage.member("member2", "HorizontalPodAutoscaler", "web").await.unwrap();
+    let before = hpa().await["spec"].clone();
+    edit_manifest(&stage, "member2", |hpa| hpa["spec"]["scaleTargetRef"]["name"] = json!("other")).await;
+    stage.pass(10).await;
+    assert_eq!(hpa().await["spec"], before);
+    let written = hpa().await["metadata"]["annotations"][names::WRITE_ID].clone();
+    edit_manifest(&stage, "member3", |hpa| {
+        hpa["metadata"]["annotations"].as_object_mut().unwrap().remove(names::WRITE_ID);
+    })
+    .await;
+    stage.pass(120).await;
+    let marked = stage.member("member3", "HorizontalPodAutoscaler", "web").await.unwrap();
+    assert!(!text(&marked, "/metadata/annotations/fhpa.karmada.io~1write-id").is_empty());
+    assert_eq!(hpa().await["metadata"]["annotations"][names::WRITE_ID], written, "once");
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

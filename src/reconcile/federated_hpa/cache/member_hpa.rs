@@ -1,6 +1,7 @@
 //! Works with HPAs for clusters, and their reflected status. No I/O.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, LazyLock};
 
 use jiff::{SignedDuration, Timestamp};
@@ -79,8 +80,12 @@ pub struct MemberHpa {
     pub hpa: Hpa,
     /// The write id.
     pub token: Box<str>,
-    /// Digest of everything except the bounds.
+    /// Digest of everything except the bounds, as it was written.
     pub content: Arc<str>,
+    /// Digest of what the Work asks the cluster for.
+    asked: u64,
+    /// Whether that changed since the write with this id was first seen: each write of fhpa has an id of its own.
+    pub edited: bool,
     /// The status that Karmada reports of the HPA in the cluster.
     pub status: Arc<FoldedStatus>,
     /// The load in that status; `None` until the write is confirmed.
@@ -132,6 +137,8 @@ impl MemberHpa {
             hpa,
             token: token.into(),
             content: shared::text(annotation(names::CONTENT).map(String::as_str).unwrap_or_default()),
+            asked: digest(manifest),
+            edited: false,
             status: FoldedStatus::shared(status),
             load,
             reading: None,
@@ -139,6 +146,16 @@ impl MemberHpa {
             applied: applied(work).is_some_and(|condition| condition.status == "True"),
         }
     }
+}
+
+/// Digest of what scales in an HPA. Karmada's webhook adds labels and annotations of its own, whenever a Work is written.
+fn digest(manifest: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    ["apiVersion", "spec"].map(|part| manifest.get(part)).hash(&mut hasher);
+    let annotations = manifest.pointer("/metadata/annotations");
+    let words = [autoscaling_v1::METRICS, autoscaling_v1::BEHAVIOR];
+    words.map(|name| annotations.and_then(|all| all.get(name))).hash(&mut hasher);
+    hasher.finish()
 }
 
 fn applied(work: &Work) -> Option<&WorkCondition> {
@@ -273,9 +290,8 @@ impl MemberHpa {
     /// Whether another reconcile would decide alike: only measurements differ, and only slightly.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
-        let rest = |member_hpa: &Self| {
-            (member_hpa.hpa, member_hpa.deleting(), member_hpa.applied, member_hpa.reported(), member_hpa.pressure())
-        };
+        let flags = |member_hpa: &Self| (member_hpa.deleting(), member_hpa.applied, member_hpa.edited);
+        let rest = |one: &Self| (one.hpa, flags(one), one.reported(), one.pressure());
         rest(self) == rest(other) && self.words() == other.words() && self.kinds().eq(other.kinds())
     }
 
@@ -315,6 +331,8 @@ impl Item for MemberHpa {
     /// A response of the member is valid until the next write, and is shown until that is confirmed. The limit of its
     /// HPA stays valid until the HPA is gone.
     fn inherit(&mut self, known: &Self) {
+        let is_same_write = self.uid == known.uid && self.token == known.token;
+        self.edited = is_same_write && (known.edited || self.asked != known.asked);
         let Some(reading) = known.reading.clone().filter(|_| self.uid == known.uid && !self.hpa.confirmed) else {
             return;
         };

@@ -1,5 +1,5 @@
-//! HPAs to write again with the bounds that they have: those that differ from the spec, those whose write no wait would
-//! end for, and those that a cluster missed while it did not answer, also where it missed a deletion
+//! HPAs to write again with the bounds that they have: those that differ from the spec, those that somebody edited, those
+//! whose write id has no time, and those that a cluster missed while it did not answer, also where it missed a deletion
 //! (docs/design.md#on-the-wire). No I/O.
 
 use std::collections::BTreeSet;
@@ -20,8 +20,8 @@ const LAST: SignedDuration = SignedDuration::from_mins(10);
 /// The time of a condition is in whole seconds.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-/// The HPAs to write again at `now`: those whose content differs from the spec, whose write id has no time, or that were
-/// missed, except in the clusters `written`.
+/// The HPAs to write again at `now`: those whose content differs from the spec or was edited, whose write id has no time, or
+/// that were missed, except in the clusters `written`.
 #[must_use]
 pub fn rewrites<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) -> Vec<Action<'a>> {
     let [older, newer] =
@@ -29,7 +29,10 @@ pub fn rewrites<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) ->
     let again = |member_hpa: &'a MemberHpa| {
         let content = if member_hpa.hpa.version == HpaVersion::V1 { &older } else { &newer };
         let missed = is_missed(view, member_hpa, now);
-        let differs = || *member_hpa.content != **content || write_id::is_timeless(&member_hpa.token, now);
+        let differs = || {
+            let edited = member_hpa.edited || *member_hpa.content != **content;
+            edited || write_id::is_timeless(&member_hpa.token, now)
+        };
         match member_hpa.hpa.written {
             Some(bounds) if missed || differs() => Some(same(member_hpa, bounds)),
             None if missed => Some(dying(member_hpa)),
