@@ -28,6 +28,8 @@ pub const REFLECTED_CONDITIONS: &str = "autoscalingV1Conditions";
 pub use crate::decision::names::RETAIN_REPLICAS;
 /// Annotation of a ResourceBinding: the placement that was last scheduled.
 pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
+/// Label of a Work: the ResourceBinding by which Karmada propagates what is in it.
+pub const BINDING_ID: &str = "resourcebinding.karmada.io/permanent-id";
 /// Finalizer of a Work, with which Karmada removes the object from the cluster.
 pub const EXECUTION_FINALIZER: &str = "karmada.io/execution-controller";
 

@@ -152,6 +152,35 @@ async fn what_somebody_changes_of_an_hpa_in_a_work_is_written_again_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_work_that_lost_its_labels_or_its_owner_is_known_again_with_its_bounds() {
+    let label = "app.kubernetes.io/managed-by";
+    for (labels, annotations) in [
+        (json!({label: null}), json!({})),
+        (json!({}), json!({names::OWNER: null})),
+        (json!({label: null, names::OWNER_UID: null}), json!({names::OWNER: null})),
+    ] {
+        let (stage, one) = running().await;
+        stage.budget.most();
+        let before = work(&stage, "member3").await;
+        edit_work(&stage, &before, json!({"metadata": {"labels": labels, "annotations": annotations}})).await;
+        stage.pass(30).await;
+        let after = work(&stage, "member3").await;
+        assert_eq!(after["metadata"]["labels"], before["metadata"]["labels"], "{labels} {annotations}");
+        let owner = |work: &Value| work["metadata"]["annotations"][names::OWNER].clone();
+        assert_eq!((owner(&after), &after["metadata"]["uid"]), (owner(&before), &before["metadata"]["uid"]));
+        stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 20}})).await;
+        stage.pass(30).await;
+        assert_eq!(stage.bounds().await, "1..3 1..7 1..10", "{:?}", stage.messages().await);
+        assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+        assert!(stage.budget.most() <= 20, "{}", stage.budget.history());
+        stage.delete("FederatedHPA", "web").await;
+        stage.pass(120).await;
+        assert_eq!(stage.bounds().await, "- - -");
+        one.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_policy_divides_anew() {
     let (stage, one) = running().await;
     stage.budget.most();

@@ -127,6 +127,9 @@ impl MemberHpa {
             Hpa { written: Some(bounds), version, confirmed, outstanding, held }
         };
         let owner = annotation(names::OWNER).and_then(|owner| owner.split_once('/'));
+        // What is written again has its owner again.
+        let content = owner.and_then(|_| annotation(names::CONTENT)).map(String::as_str).unwrap_or_default();
+        let owner = owner.or_else(|| named(manifest).filter(|_| !token.is_empty()));
         let status = reported(status, old);
         let load = (confirmed && !deleting).then(|| load_of(manifest, &status, old)).flatten();
         Self {
@@ -136,7 +139,7 @@ impl MemberHpa {
             owner: owner.map(|(namespace, name)| OWNERS.keep(Key::shared(namespace, name))),
             hpa,
             token: token.into(),
-            content: shared::text(annotation(names::CONTENT).map(String::as_str).unwrap_or_default()),
+            content: shared::text(content),
             asked: digest(manifest),
             edited: false,
             status: FoldedStatus::shared(status),
@@ -146,6 +149,12 @@ impl MemberHpa {
             applied: applied(work).is_some_and(|condition| condition.status == "True"),
         }
     }
+}
+
+/// Namespace and name of an HPA: those of its FederatedHPA.
+fn named(manifest: &Value) -> Option<(&str, &str)> {
+    let text = |path: &str| manifest.pointer(path).and_then(Value::as_str);
+    text("/metadata/namespace").zip(text("/metadata/name"))
 }
 
 /// Digest of what scales in an HPA. Karmada's webhook adds labels and annotations of its own, whenever a Work is written.

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use kube::Client;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::core::Request;
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::params::Preconditions;
+use kube::core::{ObjectList, Request};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::decision::names::execution_space;
 use crate::reconcile::federated_hpa::cache::Cache;
 use crate::reconcile::federated_hpa::cache::entry::{FederatedHpaEntry, MemberHpa};
+use crate::reconcile::federated_hpa::names;
 use crate::runtime::leader::Leader;
 
 /// A Work or an HPA of another owner exists under the same name.
@@ -143,14 +144,44 @@ impl Writer {
                 Ok(())
             }
             Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Conflict => {
+                if self.reclaim(leader, &requests, name, &object, &work).await? {
+                    let message = format!("{object} had lost its labels or its owner: planning again with its HPA");
+                    return Err(Failure::new(ErrorClass::Conflict, reason::CONFLICT, message).into());
+                }
                 let message = format!(
-                    "{object} exists already: an HPA of that name is propagated to the cluster, or a write of ours is not \
-                     seen yet; take that HPA out of its PropagationPolicy"
+                    "{object} exists already: an HPA of that name is propagated to the cluster; take that HPA out of its \
+                     PropagationPolicy"
                 );
                 Err(Failure::new(ErrorClass::Transient, FOREIGN, message).into())
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Gives a Work of fhpa that somebody took them off the labels and the owner of `work` again: then the cache has it,
+    /// and the next plan counts its bounds. Returns whether it is one.
+    async fn reclaim(
+        &self,
+        leader: &Leader,
+        requests: &Request,
+        name: &str,
+        object: &str,
+        work: &Value,
+    ) -> Result<bool, WriteError> {
+        let asked = |verb| Asked { verb, group: "work.karmada.io", resource: "works", object: &object };
+        // The rights of fhpa allow to list Works, and not to get one.
+        let request = requests.list(&ListParams::default().fields(&format!("metadata.name={name}")));
+        let found: ObjectList<DynamicObject> = send(&self.client, request, asked("list")).await?;
+        let found = found.items.into_iter().find(|found| found.metadata.name.as_deref() == Some(name));
+        let Some(found) = found.filter(|found| is_ours(found, work)) else { return Ok(false) };
+        let owner = work.pointer("/metadata/annotations").and_then(|all| all.get(names::OWNER));
+        let labels = work.pointer("/metadata/labels");
+        let mut patch = json!({"metadata": {"labels": labels, "annotations": {names::OWNER: owner}}});
+        guard(&mut patch, found.metadata.resource_version.as_deref().unwrap_or_default());
+        let request = requests.patch(name, &merging(managers::MEMBER_HPA), &Patch::Merge(&patch));
+        let known: Work = write(&self.client, leader, request, asked("patch")).await?;
+        self.cache.made_work(&known);
+        Ok(true)
     }
 
     /// Deletes a Work; Karmada removes the HPA from the cluster.
@@ -255,6 +286,20 @@ pub struct Scalable<'a> {
     pub name: &'a str,
     /// Request details for error messages; each request sets the verb.
     pub asked: Asked<'a>,
+}
+
+/// Whether fhpa wrote a Work that is found in place of `work`: it has the same owner still, or its HPA has a write id and
+/// Karmada does not propagate it.
+fn is_ours(found: &DynamicObject, work: &Value) -> bool {
+    let metadata = &found.metadata;
+    let label = |name: &str| metadata.labels.as_ref().and_then(|all| all.get(name)).map(String::as_str);
+    let wanted = |field: &str, name: &str| work.pointer(field).and_then(|all| all.get(name)).and_then(Value::as_str);
+    let owner = metadata.annotations.as_ref().and_then(|all| all.get(names::OWNER)).map(String::as_str);
+    let owned = owner.is_some() && owner == wanted("/metadata/annotations", names::OWNER)
+        || label(names::OWNER_UID).is_some_and(|uid| Some(uid) == wanted("/metadata/labels", names::OWNER_UID));
+    let annotations = found.data.pointer("/spec/workload/manifests/0/metadata/annotations");
+    let marked = annotations.is_some_and(|all| all.get(names::WRITE_ID).is_some());
+    owned || marked && label(names::BINDING_ID).is_none()
 }
 
 /// Makes the API server reject the patch when the object changed.
