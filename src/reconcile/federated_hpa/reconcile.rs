@@ -10,7 +10,7 @@ use super::cache::entry::{Binding, FederatedHpaEntry};
 use super::carry_out::{Outcome, carry_out};
 use super::evictions::evicts_unreplaced;
 use super::observe::confirmation;
-use super::observe::foreign_hpas;
+use super::observe::foreign_hpas::{self, Found};
 use super::observe::members::TIMES;
 use super::observe::{Observed, PlacementSpec, observe, whole_seconds, workload};
 use super::preflight;
@@ -21,6 +21,7 @@ use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
 use super::write::rewrite;
+use super::write::takeover::Taken;
 use crate::controller::engine::Ended;
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
@@ -259,20 +260,14 @@ impl FederatedHpaWorker {
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
         let later = self.record(leader, view, observed, &plan, status).await?;
         self.reporter.unreplaced(leader, &view.federated_hpa, &plan);
-        if may_suspend(view, binding) && self.takeover.take_over(leader, view, binding).await? {
+        let Taken::Held(untaken) = self.begin_writes(leader, view, binding, &observed.foreign).await? else {
             return Ok(Progress::Wrote);
-        }
-        // An HPA that cannot be adopted holds back no bounds.
-        let unadopted = match self.adopt(leader, view, &observed.foreign).await {
-            Ok(()) => None,
-            Err(WriteError::Failed(failure)) => Some(failure),
-            Err(lost) => return Err(lost),
         };
         let quiet = conditions::upstream_until(view, now);
         let evicts = evicts_unreplaced(binding, &plan);
         let about = ApplyContext { leader, view, binding, group: observed.group, evicts };
         let Outcome { wrote, failed } = carry_out(&self.applier, about, &plan).await?;
-        let failed = failed.or(unadopted);
+        let failed = failed.or(untaken);
         if wrote && failed.is_none() {
             return Ok(Progress::Wrote);
         }
@@ -281,6 +276,25 @@ impl FederatedHpaWorker {
         let turn = turn.and_then(|wait| now.checked_add(wait).ok());
         let next = [observed.next, plan.next, asked, later, quiet, turn].into_iter().flatten().min();
         Ok(failed.map_or(Progress::Settled(next), |failure| Progress::Failed(failure, next)))
+    }
+
+    /// Takes over the workload, and the HPAs of members that the object adopts. What fails of it for a workload that is
+    /// held holds back no bounds.
+    async fn begin_writes(
+        &self,
+        leader: &Leader,
+        view: &View,
+        binding: &Binding,
+        foreign: &[Found],
+    ) -> Result<Taken, WriteError> {
+        let suspends = may_suspend(view, binding);
+        let taken = if suspends { self.takeover.take_over(leader, view, binding).await? } else { Taken::Held(None) };
+        let Taken::Held(unlabelled) = taken else { return Ok(taken) };
+        match self.adopt(leader, view, foreign).await {
+            Ok(()) => Ok(Taken::Held(unlabelled)),
+            Err(WriteError::Failed(failure)) => Ok(Taken::Held(unlabelled.or(Some(failure)))),
+            Err(lost) => Err(lost),
+        }
     }
 
     /// Writes the status and reports it. Returns when to write it, where that can wait: with many objects at once, bounds

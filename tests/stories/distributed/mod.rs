@@ -22,6 +22,7 @@ mod proxy;
 mod quiet;
 mod recovery;
 mod recovery_refusals;
+mod refusals;
 mod release;
 pub mod scalers;
 mod simulated;

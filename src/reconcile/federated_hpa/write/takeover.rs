@@ -16,6 +16,7 @@ use crate::controller::failure::{Asked, Failure, WriteError};
 use crate::controller::key::Key;
 use crate::controller::managers;
 use crate::controller::request::{send, write};
+use crate::decision::backoff::ErrorClass;
 use crate::decision::suspension;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
@@ -25,6 +26,15 @@ use crate::runtime::leader::Leader;
 
 /// Versions of a template with the correct label: the one that was read, and the one in the binding at that time.
 type Checked = (String, String);
+
+/// Progress of a take-over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// The binding was written: check again.
+    Suspended,
+    /// The workload is held; with what failed and holds back nothing else.
+    Held(Option<Failure>),
+}
 
 /// Takes workloads over.
 pub struct Takeover {
@@ -76,11 +86,14 @@ impl Takeover {
         Ok(())
     }
 
-    /// Takes the workload over, where that is incomplete. Returns whether the binding was written.
+    /// Takes the workload over, where that is incomplete.
+    ///
+    /// A workload that has an HPA of fhpa had its label before that: where the label cannot be looked at now, as after
+    /// an edit of the template or by a new leader, nothing else waits for it. A conflict is read again first.
     ///
     /// # Errors
-    /// As [`Self::hold`].
-    pub async fn take_over(&self, leader: &Leader, view: &View, binding: &Binding) -> Result<bool, WriteError> {
+    /// As [`Self::hold`], for a workload that is not held yet.
+    pub async fn take_over(&self, leader: &Leader, view: &View, binding: &Binding) -> Result<Taken, WriteError> {
         let key = view.federated_hpa.key();
         let suspended = binding.suspended() && binding.marked() == Some(&key.name);
         if !suspended {
@@ -88,8 +101,15 @@ impl Takeover {
             let patch = json!({"metadata": {"annotations": marks}, "spec": {"suspension": {"scheduling": true}}});
             self.writer.binding(leader, &binding.object, patch, false).await?;
         }
-        self.label(leader, view, binding).await?;
-        Ok(!suspended)
+        let held = suspended && view.member_hpas.iter().any(|member_hpa| !member_hpa.deleting());
+        match self.label(leader, view, binding).await {
+            Ok(()) if suspended => Ok(Taken::Held(None)),
+            Ok(()) => Ok(Taken::Suspended),
+            Err(WriteError::Failed(failure)) if held && failure.class != ErrorClass::Conflict => {
+                Ok(Taken::Held(Some(failure)))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads name, version and labels of a template.
