@@ -18,8 +18,10 @@ use crate::decision::plan::{Action, Entry, Plan, Step, Why};
 pub(super) struct Outcome {
     /// Whether a write must be observed first.
     pub(super) wrote: bool,
-    /// The first failure that was about one cluster.
+    /// The first failure that was about one cluster; a conflict only where nothing else failed.
     pub(super) failed: Option<Failure>,
+    /// Whether an object of one cluster had changed: what is due of it is written once it is read again.
+    pub(super) stale: bool,
 }
 
 /// Applies the due steps of a plan.
@@ -46,11 +48,11 @@ pub(super) async fn carry_out(
             steps.took(&action, result)?;
         }
     }
-    let Steps { mut wrote, entries, failed, .. } = steps;
+    let Steps { mut wrote, entries, failed, stale, .. } = steps;
     if !entries && !replaces_evicted(about.binding, plan, suspended) {
         wrote |= applier.follow(about).await?;
     }
-    Ok(Outcome { wrote, failed })
+    Ok(Outcome { wrote, failed, stale })
 }
 
 /// What became of the steps.
@@ -65,8 +67,10 @@ struct Steps<'a> {
     entries: bool,
     /// Whether it refused that.
     unbound: bool,
-    /// The first failure.
+    /// The first failure; a conflict only where nothing else failed.
     failed: Option<Failure>,
+    /// Whether there was a conflict.
+    stale: bool,
 }
 
 impl<'a> Steps<'a> {
@@ -87,7 +91,12 @@ impl<'a> Steps<'a> {
                     Action::UpdateBinding { .. } => self.unbound = true,
                     Action::DeleteHpa { .. } | Action::Scale { .. } => {}
                 }
-                self.failed.get_or_insert(failure);
+                let is_conflict = failure.class == ErrorClass::Conflict;
+                self.stale |= is_conflict;
+                // What lasts is told, and a conflict does not.
+                if self.failed.as_ref().is_none_or(|known| known.class == ErrorClass::Conflict && !is_conflict) {
+                    self.failed = Some(failure);
+                }
             }
             Err(error) => return Err(error),
         }
@@ -96,12 +105,14 @@ impl<'a> Steps<'a> {
 }
 
 /// Whether other clusters may be written although this failed: what the API server of Karmada refuses of one cluster
-/// says nothing of others, nor does anything that a member answers. A quota refuses entries for what one cluster is to
-/// get, and the clusters that have theirs go on.
+/// says nothing of others, nor does anything that a member answers. A cluster that has just joined may have no namespace
+/// for its Works yet. A Work that changed meanwhile is a step that is lost: each of the others is guarded by the version
+/// of what it writes. A quota refuses entries for what one cluster is to get, and the clusters that have theirs go on.
 fn is_of_one_cluster(action: &Action<'_>, failure: &Failure) -> bool {
     match action {
         Action::ApplyHpa { .. } | Action::DeleteHpa { .. } => {
-            failure.class == ErrorClass::Refused || failure.reason == FOREIGN
+            matches!(failure.class, ErrorClass::Refused | ErrorClass::Missing | ErrorClass::Conflict)
+                || failure.reason == FOREIGN
         }
         Action::Scale { .. } => true,
         Action::UpdateBinding { .. } => failure.class == ErrorClass::Refused,

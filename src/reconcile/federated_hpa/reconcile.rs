@@ -1,7 +1,7 @@
 //! One reconcile of one FederatedHPA: observe -> plan -> status -> take over -> apply, until nothing is left to do now.
 //! Talks to the API server.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -36,6 +36,8 @@ const PASSES: usize = 8;
 /// Conflicts in a row that are not reported as errors, for about four seconds: the watch has not delivered the other
 /// write yet.
 const CONFLICTS: u32 = 12;
+/// A Work that changed meanwhile is written again after this time at the latest, also where other writes wait longer.
+const STALE: SignedDuration = SignedDuration::from_secs(1);
 
 /// State of an object whose reconcile is incomplete.
 #[derive(Debug, Default)]
@@ -266,7 +268,7 @@ impl FederatedHpaWorker {
         let quiet = conditions::upstream_until(view, now);
         let evicts = evicts_unreplaced(binding, &plan);
         let about = ApplyContext { leader, view, binding, group: observed.group, evicts };
-        let Outcome { wrote, failed } = carry_out(&self.applier, about, &plan).await?;
+        let Outcome { wrote, failed, stale } = carry_out(&self.applier, about, &plan).await?;
         let failed = failed.or(untaken);
         if wrote && failed.is_none() {
             return Ok(Progress::Wrote);
@@ -274,7 +276,8 @@ impl FederatedHpaWorker {
         // What one cluster refuses keeps no other one from being asked.
         let asked = self.ask(view, binding, observed, now);
         let turn = turn.and_then(|wait| now.checked_add(wait).ok());
-        let next = [observed.next, plan.next, asked, later, quiet, turn].into_iter().flatten().min();
+        let again = stale.then(|| now.checked_add(STALE).ok()).flatten();
+        let next = [observed.next, plan.next, asked, later, quiet, turn, again].into_iter().flatten().min();
         Ok(failed.map_or(Progress::Settled(next), |failure| Progress::Failed(failure, next)))
     }
 

@@ -2,10 +2,10 @@
 
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::edits::running;
-use super::{Stage, plan, weights};
+use super::{Stage, kind, plan, weights};
 
 fn which(verb: &str, resource: &str) -> Which {
     Which { verb: verb.into(), resource: resource.into(), name: String::new() }
@@ -52,5 +52,76 @@ async fn a_workload_whose_label_was_refused_from_the_beginning_is_not_scaled() {
     faults.heal();
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+/// The Work with the HPA of a cluster.
+async fn work(stage: &Stage, cluster: &str) -> Value {
+    let works = stage.control.list(&kind("Work"), &format!("karmada-es-{cluster}")).await.unwrap();
+    let is_hpa =
+        |work: &&Value| work.pointer("/spec/workload/manifests/0/kind") == Some(&json!("HorizontalPodAutoscaler"));
+    works.iter().find(is_hpa).cloned().unwrap()
+}
+
+/// Equal weights over these members.
+fn over(clusters: &[&str]) -> Value {
+    let mut placement = weights(&[1, 1, 1]);
+    placement["clusterAffinity"] = json!({"clusterNames": clusters});
+    placement
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_cluster_whose_namespace_is_missing_holds_back_no_other_one() {
+    let stage = Stage::with(plan(3)).await;
+    stage.web(4, over(&["member2", "member3"])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(3, 12, json!({})).await;
+    stage.pass(20).await;
+    assert_eq!(stage.bounds().await, "- 2..6 1..6", "{:?}", stage.messages().await);
+    let faults = stage.fleet.control().faults();
+    let details = json!({"kind": "namespaces", "name": "karmada-es-member1"});
+    let mut missing = StatusError::plain(404, "NotFound", "namespaces \"karmada-es-member1\" not found");
+    missing.details = Some(details);
+    faults.fail(which("create", "works"), usize::MAX, missing);
+    stage
+        .patch("PropagationPolicy", "web", json!({"spec": {"placement": over(&["member1", "member2", "member3"])}}))
+        .await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 30}})).await;
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "- 1..10 1..10", "{:?}", stage.messages().await);
+    assert_eq!(stage.entries().await, "member2=2 member3=2");
+    assert_eq!(stage.conditions().await[1], "Ready=False NotFound", "{:?}", stage.messages().await);
+    let said = "namespace karmada-es-member1 does not exist, and Work karmada-es-member1/";
+    assert!(stage.messages().await[1].starts_with(said), "{:?}", stage.messages().await);
+    faults.heal();
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..10 1..10 1..10", "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_work_that_changes_meanwhile_holds_back_no_other_one_and_is_no_failure() {
+    let (stage, one) = running().await;
+    let window = async |cluster: &str| {
+        let spec = "/spec/workload/manifests/0/spec/behavior/scaleDown/stabilizationWindowSeconds";
+        work(&stage, cluster).await.pointer(spec).cloned()
+    };
+    let frozen = stage.fleet.control().faults().freeze("works");
+    let changed = work(&stage, "member1").await;
+    let label = json!({"metadata": {"labels": {"example.com/seen": "true"}}});
+    stage.control.merge(&kind("Work"), &changed, "", &label).await.unwrap();
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 77}});
+    stage.patch("FederatedHPA", "web", json!({"spec": {"behavior": behavior}})).await;
+    stage.pass(1).await;
+    for (cluster, seconds) in [("member1", None), ("member2", Some(json!(77))), ("member3", Some(json!(77)))] {
+        assert_eq!(window(cluster).await, seconds, "{cluster}");
+    }
+    drop(frozen);
+    stage.pass(10).await;
+    assert_eq!(window("member1").await, Some(json!(77)), "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    assert_eq!(stage.warnings("Conflict").await, 0);
     one.stop().await;
 }
