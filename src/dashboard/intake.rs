@@ -123,9 +123,15 @@ impl<K: ShownKind + kube::Resource> EventHandler<K> for Intake<K> {
         });
     }
 
-    fn undecodable(&mut self, namespace: &str, name: &str, error: &str) {
+    fn undecodable(&mut self, metadata: &ObjectMeta, error: &str) {
+        let (namespace, name) = key(metadata);
+        self.take(&namespace, &name);
+        self.listed_undecodable(metadata, error);
+    }
+
+    fn listed_undecodable(&mut self, metadata: &ObjectMeta, error: &str) {
         if self.undecodable.len() < UNDECODABLE {
-            self.undecodable.insert((namespace.to_owned(), name.to_owned()), error.to_owned());
+            self.undecodable.insert(key(metadata), error.to_owned());
         }
         let undecodable = self.undecodable.clone();
         self.cache.change(|content, _| content.watch_state(K::KIND).undecodable = undecodable);

@@ -161,7 +161,7 @@ pub(super) fn silent(cluster: &Cluster) -> Option<ClusterHealth> {
     let since = match readiness(cluster) {
         Readiness::Ready => return None,
         Readiness::NotReady(since) | Readiness::Unknown(since) => Some(Time(since)),
-        Readiness::Unsaid => None,
+        Readiness::Unsaid | Readiness::Undecoded => None,
     };
     let message = "Karmada does not reach this cluster; its numbers are the last that are known".to_owned();
     Some(ClusterHealth { reason: "ClusterNotReady".into(), message, since, needs_attention: true })

@@ -44,6 +44,8 @@ pub struct Facts {
 /// and a short outage must not cause failover either. A cluster without the condition does not answer; when it also has
 /// no HPA and no entry, or only an HPA that is being deleted, it is away.
 ///
+/// A cluster whose Cluster was never decoded keeps what it has: it is silent without an end.
+///
 /// A cluster that answers but has a NoExecute taint past its toleration must leave like one that is not a candidate: it
 /// can still lower its bounds, so law 2 applies to it without an exception. The same holds for a cluster that Karmada's
 /// own failover has begun to evict; it stays out for as long as the toleration of a failed cluster.
@@ -65,6 +67,10 @@ pub fn judge(
     let here = |state| Judgement { state, next: None };
     if member.deleting {
         return here(ClusterState::Away);
+    }
+    // Nobody knows whether it failed, or whether the rules select it.
+    if member.readiness == Readiness::Undecoded {
+        return here(if held && !dying { ClusterState::Silent } else { ClusterState::Away });
     }
     let out = evicted.and_then(|evicted| evicted.checked_add(patience.not_ready).ok()).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
@@ -97,7 +103,7 @@ pub fn judge(
 /// The taint of a condition.
 fn unready(readiness: Readiness) -> Option<Taint<'static>> {
     let (key, added) = match readiness {
-        Readiness::Ready => return None,
+        Readiness::Ready | Readiness::Undecoded => return None,
         Readiness::NotReady(since) => (NOT_READY, Some(since)),
         Readiness::Unknown(since) => (UNREACHABLE, Some(since)),
         Readiness::Unsaid => (UNREACHABLE, Some(Timestamp::MIN)),
@@ -176,6 +182,21 @@ mod tests {
             Taint { key: NOT_READY.into(), effect: NO_EXECUTE.into(), added: Some(at(800)), ..Taint::default() };
         let tainted = Member { taints: vec![taint], ..ready(Readiness::Ready) };
         assert_eq!(cluster_state(&tainted, &[], true), (ClusterState::Serving, Some(at(1_100))));
+    }
+
+    #[test]
+    fn one_that_was_never_decoded_keeps_what_it_has() {
+        let member = ready(Readiness::Undecoded);
+        for chosen in [true, false] {
+            let of = |facts| judge(&member, &[], &Patience::default(), facts, NOW);
+            let facts = Facts { chosen, ..Facts::default() };
+            let held = of(Facts { held: true, failed: Some(Failed { times: 1, last: NOW }), ..facts });
+            assert_eq!(held, Judgement { state: ClusterState::Silent, next: None });
+            let dying = of(Facts { held: true, dying: true, ..facts });
+            assert_eq!((of(facts).state, dying.state), (ClusterState::Away, ClusterState::Away));
+        }
+        let deleting = Member { deleting: true, ..member };
+        assert_eq!(cluster_state(&deleting, &[], true), (ClusterState::Away, None));
     }
 
     #[test]

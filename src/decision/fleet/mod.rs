@@ -62,4 +62,6 @@ pub enum Readiness {
     /// The condition is absent.
     #[default]
     Unsaid,
+    /// The Cluster is there and cannot be decoded, so nothing is known of it.
+    Undecoded,
 }

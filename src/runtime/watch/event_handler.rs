@@ -1,5 +1,6 @@
 //! What takes in the objects of a watch. No I/O.
 
+use kube::api::ObjectMeta;
 use kube::runtime::watcher;
 
 /// Handles the events of a watch on one kind. A list replaces all previous objects.
@@ -12,7 +13,7 @@ pub trait EventHandler<K>: Send {
     fn end(&mut self);
     /// An object was created or changed.
     fn put(&mut self, object: &K);
-    /// The object of that namespace and name is gone, or can no longer be decoded.
+    /// The object of that namespace and name is gone.
     fn take(&mut self, namespace: &str, name: &str);
     /// The object with this uid was deleted. A handler that reads objects beside the watch may know a later one of that
     /// name already.
@@ -21,8 +22,13 @@ pub trait EventHandler<K>: Send {
     }
     /// All objects of the kind were read through a foreign CRD: they no longer count, and a list follows.
     fn forget(&mut self) {}
-    /// An object, of a list or changed, cannot be decoded.
-    fn undecodable(&mut self, _namespace: &str, _name: &str, _error: &str) {}
+    /// An object of the list cannot be decoded; its names, labels and deletion are known.
+    fn listed_undecodable(&mut self, _metadata: &ObjectMeta, _error: &str) {}
+    /// An object was created or changed, and cannot be decoded: for most handlers that is as if it were gone.
+    fn undecodable(&mut self, metadata: &ObjectMeta, _error: &str) {
+        let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
+        self.take(namespace.unwrap_or_default(), name.unwrap_or_default());
+    }
     /// The list or the watch failed; it is tried again.
     fn failed(&mut self, _error: &watcher::Error) {}
 }

@@ -148,10 +148,10 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
                 notify_all(self.intakes, |intake| intake.begin());
             }
             watcher::Event::InitApply(object) => {
-                let (namespace, name) = key(&object.metadata);
+                let metadata = known(&object.metadata);
                 match self.decode(object) {
                     Ok(object) => notify_all(self.intakes, |intake| intake.listed(&object)),
-                    Err(error) => notify_all(self.intakes, |intake| intake.undecodable(&namespace, &name, &error)),
+                    Err(error) => notify_all(self.intakes, |intake| intake.listed_undecodable(&metadata, &error)),
                 }
             }
             watcher::Event::InitDone => {
@@ -161,13 +161,10 @@ impl<K: Resource + DeserializeOwned> Receiver<'_, K> {
                 self.listed.condition.met();
             }
             watcher::Event::Apply(object) => {
-                let (namespace, name) = key(&object.metadata);
+                let metadata = known(&object.metadata);
                 match self.decode(object) {
                     Ok(object) => notify_all(self.intakes, |intake| intake.put(&object)),
-                    Err(error) => notify_all(self.intakes, |intake| {
-                        intake.take(&namespace, &name);
-                        intake.undecodable(&namespace, &name, &error);
-                    }),
+                    Err(error) => notify_all(self.intakes, |intake| intake.undecodable(&metadata, &error)),
                 }
             }
             watcher::Event::Delete(object) => {
@@ -258,6 +255,19 @@ impl KnownObjects {
 
     fn remove(&mut self, key: &Key) {
         self.objects.remove(&self.hasher.hash_one(key));
+    }
+}
+
+/// The metadata that handlers get of an object that cannot be decoded.
+fn known(metadata: &ObjectMeta) -> ObjectMeta {
+    ObjectMeta {
+        name: metadata.name.clone(),
+        namespace: metadata.namespace.clone(),
+        uid: metadata.uid.clone(),
+        resource_version: metadata.resource_version.clone(),
+        labels: metadata.labels.clone(),
+        deletion_timestamp: metadata.deletion_timestamp.clone(),
+        ..ObjectMeta::default()
     }
 }
 

@@ -30,6 +30,7 @@ mod stale;
 mod straight;
 mod suspend;
 mod truth;
+mod undecodable;
 mod upgrade;
 
 use std::collections::BTreeMap;

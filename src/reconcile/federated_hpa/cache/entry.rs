@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
+use kube::core::ObjectMeta;
 use serde_json::Value;
 
 pub use super::binding::Binding;
@@ -21,6 +22,7 @@ use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::capacity::Summary;
 use crate::decision::defaults::Mode;
+use crate::decision::fleet::Readiness;
 use crate::decision::health::SCALING_ACTIVE;
 use crate::decision::plan::HpaVersion;
 use crate::decision::related_objects::Target;
@@ -212,7 +214,7 @@ impl FederatedHpaEntry {
 
 /// Whether a FederatedHPA with this metadata has the finalizer.
 #[must_use]
-pub fn is_held(metadata: &kube::core::ObjectMeta) -> bool {
+pub fn is_held(metadata: &ObjectMeta) -> bool {
     metadata.finalizers.iter().flatten().any(|name| name == names::FINALIZER)
 }
 
@@ -305,6 +307,23 @@ impl ClusterEntry {
         let version = convert::fleet::hpa_version(&object.status.kubernetes_version);
         let summary = convert::capacity::summary(&object.status.resource_summary);
         Self { key: Key::of(&object.metadata), object: kept, member: convert::fleet::member(object), version, summary }
+    }
+
+    /// The entry of an object that cannot be decoded: as it was last `known`, with this metadata. One that was never
+    /// decoded, since this process began, is there and no more.
+    #[must_use]
+    pub fn undecoded(metadata: &ObjectMeta, known: Option<&Self>) -> Self {
+        let metadata = metadata.clone();
+        let same = known.filter(|known| known.object.metadata.uid == metadata.uid);
+        let Some(known) = same else {
+            let mut entry = Self::of(&Cluster { metadata, ..Cluster::default() });
+            entry.member.readiness = Readiness::Undecoded;
+            return entry;
+        };
+        let mut entry = Self::of(&Cluster { metadata, ..known.object.clone() });
+        entry.member.readiness = known.member.readiness;
+        entry.summary.clone_from(&known.summary);
+        entry
     }
 
     /// Whether a reconcile would treat both alike.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use kube::core::ObjectMeta;
 
 use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
 use super::{Cache, Inner};
@@ -44,6 +45,26 @@ impl Cache {
         let cache = Arc::clone(self);
         readers.read_scalers(&self.scalers, move |targets| cache.rescaled(targets));
     }
+
+    /// Stores what counts of an object that was created or changed and cannot be decoded.
+    pub(super) fn put_undecodable<I: CachedKind>(&self, metadata: &ObjectMeta) {
+        let key = Key::of(metadata);
+        let how = |table: &mut Table<I>| match I::undecoded(metadata, table.get(&key).map(Arc::as_ref)) {
+            Some(item) => table.put(item),
+            None => table.take(&key),
+        };
+        if self.change(how) {
+            self.change.notify_one();
+        }
+    }
+
+    /// Stores what counts of an object of a list that cannot be decoded.
+    pub(super) fn list_undecodable<I: CachedKind>(&self, metadata: &ObjectMeta) {
+        self.change(|table: &mut Table<I>| {
+            let item = I::undecoded(metadata, table.get(&Key::of(metadata)).map(Arc::as_ref))?;
+            table.list(item)
+        });
+    }
 }
 
 impl<K, I: CachedKind + Send> EventHandler<K> for Reader<K, I>
@@ -62,6 +83,12 @@ where
     fn put(&mut self, object: &K) {
         self.cache.put((self.read)(object));
     }
+    fn listed_undecodable(&mut self, metadata: &ObjectMeta, _error: &str) {
+        self.cache.list_undecodable::<I>(metadata);
+    }
+    fn undecodable(&mut self, metadata: &ObjectMeta, _error: &str) {
+        self.cache.put_undecodable::<I>(metadata);
+    }
     fn take(&mut self, namespace: &str, name: &str) {
         self.cache.take::<I>(&Key::new(namespace, name));
     }
@@ -76,6 +103,11 @@ where
 /// A cached kind.
 pub(super) trait CachedKind: Item + Sized {
     fn table(inner: &mut Inner) -> &mut Table<Self>;
+    /// What counts of an object that cannot be decoded, by its metadata and the last state of that name; `None`: it
+    /// counts as gone. Nothing is done for the objects of most kinds until they can be decoded again.
+    fn undecoded(_metadata: &ObjectMeta, _known: Option<&Self>) -> Option<Self> {
+        None
+    }
     /// Updates indexes that depend on the change.
     fn index(_inner: &mut Inner, _change: &Change<Self>) {}
     /// Marks the FederatedHPAs that the change affects.
@@ -140,6 +172,10 @@ impl CachedKind for ClusterEntry {
     fn table(inner: &mut Inner) -> &mut Table<Self> {
         &mut inner.clusters
     }
+    /// The workloads of a cluster that is gone go at once.
+    fn undecoded(metadata: &ObjectMeta, known: Option<&Self>) -> Option<Self> {
+        Some(Self::undecoded(metadata, known))
+    }
     /// A cluster reports every few seconds; that alone is not a change.
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         inner.reported = None;
@@ -151,5 +187,79 @@ impl CachedKind for ClusterEntry {
         inner.fleet = None;
         let all = inner.owners();
         inner.changed.extend(all);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::decision::fleet::Readiness;
+
+    fn cluster(uid: &str, version: u32, ready: &str) -> Cluster {
+        let condition = json!({"type": "Ready", "status": ready, "lastTransitionTime": "2026-11-01T00:00:00Z"});
+        let summary = json!({"allocatable": {"cpu": "4"}});
+        serde_json::from_value(json!({"metadata": {"name": "m", "uid": uid, "resourceVersion": version.to_string()},
+            "spec": {"region": "north"},
+            "status": {"kubernetesVersion": "v1.36.2", "conditions": [condition], "resourceSummary": summary}}))
+        .unwrap()
+    }
+
+    fn metadata(uid: &str, version: u32, deleted: bool) -> ObjectMeta {
+        let deleted = deleted.then_some("2026-11-20T08:00:00Z");
+        serde_json::from_value(json!({"name": "m", "uid": uid, "resourceVersion": version.to_string(),
+            "labels": {"a": "b"}, "deletionTimestamp": deleted}))
+        .unwrap()
+    }
+
+    /// The cache with one cluster, through its reader.
+    fn listed() -> (Arc<Cache>, Box<Reader<Cluster, ClusterEntry>>) {
+        let cache = Arc::new(Cache::default());
+        let mut reader = Reader::boxed(&cache, ClusterEntry::of);
+        reader.begin();
+        reader.listed(&cluster("u", 5, "True"));
+        reader.end();
+        (cache, reader)
+    }
+
+    fn known(cache: &Cache) -> Option<(Readiness, String, bool, usize)> {
+        let entry = cache.cluster("m")?;
+        let member = &entry.member;
+        let labels = member.labels.len();
+        Some((member.readiness, member.region.to_string(), member.deleting || entry.summary.is_none(), labels))
+    }
+
+    #[test]
+    fn a_cluster_that_can_no_longer_be_decoded_is_as_it_was_until_it_is_deleted() {
+        let (cache, mut reader) = listed();
+        let as_it_was = |labels| Some((Readiness::Ready, "north".to_owned(), false, labels));
+        assert_eq!(known(&cache), as_it_was(0));
+        reader.undecodable(&metadata("u", 6, false), "");
+        assert_eq!(known(&cache), as_it_was(1));
+        reader.begin();
+        reader.listed_undecodable(&metadata("u", 7, false), "");
+        reader.end();
+        assert_eq!(known(&cache), as_it_was(1));
+        reader.undecodable(&metadata("u", 8, true), "");
+        assert!(cache.cluster("m").is_some_and(|entry| entry.member.deleting));
+        reader.deleted("", "m", "u");
+        assert_eq!(known(&cache), None);
+    }
+
+    #[test]
+    fn a_cluster_that_was_never_decoded_is_there_until_it_can_be() {
+        let (cache, mut reader) = listed();
+        let never = Some((Readiness::Undecoded, String::new(), true, 1));
+        // Another one of that name.
+        reader.undecodable(&metadata("w", 6, false), "");
+        assert_eq!(known(&cache), never);
+        reader.undecodable(&metadata("w", 7, false), "");
+        assert_eq!(known(&cache), never);
+        reader.put(&cluster("w", 8, "False"));
+        assert!(matches!(known(&cache), Some((Readiness::NotReady(_), ..))));
+        reader.begin();
+        reader.end();
+        assert_eq!(known(&cache), None);
     }
 }
