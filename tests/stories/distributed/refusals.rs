@@ -87,6 +87,8 @@ async fn a_new_cluster_whose_namespace_is_missing_holds_back_no_other_one() {
     stage
         .patch("PropagationPolicy", "web", json!({"spec": {"placement": over(&["member1", "member2", "member3"])}}))
         .await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "- 1..4 1..4", "{:?}", stage.messages().await);
     stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 30}})).await;
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "- 1..10 1..10", "{:?}", stage.messages().await);
