@@ -94,6 +94,14 @@ async fn tells(stand: &Stand, places: &[Place], running: bool) -> bool {
     true
 }
 
+async fn entries_of(stand: &Stand, example: &Example) -> Vec<u64> {
+    let binding = stand.binding(example.name).await.unwrap();
+    let entries = binding["spec"]["clusters"].as_array().cloned().unwrap_or_default();
+    let entry =
+        |place: &Place| entries.iter().find(|entry| entry["name"] == place.name).map(|entry| &entry["replicas"]);
+    example.places.iter().filter_map(|place| entry(place)?.as_u64()).collect()
+}
+
 pub async fn then(stand: &Stand, example: &Example) {
     let found = async || {
         let mut found = Vec::new();
@@ -107,11 +115,11 @@ pub async fn then(stand: &Stand, example: &Example) {
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
     assert_eq!(found().await, example.expected, "{}", example.name);
-    let binding = stand.binding(example.name).await.unwrap();
-    let entries = binding["spec"]["clusters"].as_array().cloned().unwrap_or_default();
-    let entry =
-        |place: &Place| entries.iter().find(|entry| entry["name"] == place.name).map(|entry| &entry["replicas"]);
-    let entries: Vec<u64> = example.places.iter().filter_map(|place| entry(place)?.as_u64()).collect();
+    let mut entries = entries_of(stand, example).await;
+    while fhpa::runtime::clock::steady() < until && !example.entries.is_empty() && entries != example.entries {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        entries = entries_of(stand, example).await;
+    }
     assert!(example.entries.is_empty() || entries == example.entries, "{}: {entries:?}", example.name);
 }
 
