@@ -12,6 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use super::day2::VERSION;
 use crate::lab::until;
+use crate::laws::Broken;
 use crate::operator::command;
 use crate::stand::{MEMBERS, Stand, federated, policy};
 
@@ -185,6 +186,9 @@ pub async fn what_was_stored_without_the_webhook_harms_nothing(stand: &mut Stand
     stand.delete(VERSION, "CronFederatedHPA", "cronfederatedhpas", name).await;
     stand.delete(VERSION, "FederatedHPA", "federatedhpas", name).await;
     stand.soon("the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
+    // Nobody was there to refuse it.
+    let stored = |one: &Broken| one.law.starts_with("1 ") && one.objects.ends_with(name);
+    assert!(stand.observer.broken().iter().all(stored), "the observer sees what was stored");
     stand.delete("apps/v1", "DaemonSet", "daemonsets", name).await;
     stand.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", name).await;
     stand.fhpa.install(&stand.lab, &[]);
