@@ -48,11 +48,13 @@ pub(super) async fn carry_out(
             steps.took(&action, result)?;
         }
     }
-    let Steps { mut wrote, entries, failed, stale, .. } = steps;
+    let Steps { mut wrote, entries, failed, conflict, .. } = steps;
     if !entries && !replaces_evicted(about.binding, plan, suspended) {
         wrote |= applier.follow(about).await?;
     }
-    Ok(Outcome { wrote, failed, stale })
+    let stale = conflict.is_some();
+    // What lasts is told rather than a conflict.
+    Ok(Outcome { wrote, failed: failed.or(conflict), stale })
 }
 
 /// What became of the steps.
@@ -67,10 +69,10 @@ struct Steps<'a> {
     entries: bool,
     /// Whether it refused that.
     unbound: bool,
-    /// The first failure; a conflict only where nothing else failed.
+    /// The first failure but conflicts.
     failed: Option<Failure>,
-    /// Whether there was a conflict.
-    stale: bool,
+    /// The first conflict.
+    conflict: Option<Failure>,
 }
 
 impl<'a> Steps<'a> {
@@ -91,12 +93,9 @@ impl<'a> Steps<'a> {
                     Action::UpdateBinding { .. } => self.unbound = true,
                     Action::DeleteHpa { .. } | Action::Scale { .. } => {}
                 }
-                let is_conflict = failure.class == ErrorClass::Conflict;
-                self.stale |= is_conflict;
-                // What lasts is told, and a conflict does not.
-                if self.failed.as_ref().is_none_or(|known| known.class == ErrorClass::Conflict && !is_conflict) {
-                    self.failed = Some(failure);
-                }
+                let conflicts = failure.class == ErrorClass::Conflict;
+                let first = if conflicts { &mut self.conflict } else { &mut self.failed };
+                first.get_or_insert(failure);
             }
             Err(error) => return Err(error),
         }

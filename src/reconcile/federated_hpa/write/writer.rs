@@ -295,11 +295,11 @@ fn is_ours(found: &DynamicObject, work: &Value) -> bool {
     let label = |name: &str| metadata.labels.as_ref().and_then(|all| all.get(name)).map(String::as_str);
     let wanted = |field: &str, name: &str| work.pointer(field).and_then(|all| all.get(name)).and_then(Value::as_str);
     let owner = metadata.annotations.as_ref().and_then(|all| all.get(names::OWNER)).map(String::as_str);
-    let owned = owner.is_some() && owner == wanted("/metadata/annotations", names::OWNER)
+    let is_owned = owner.is_some() && owner == wanted("/metadata/annotations", names::OWNER)
         || label(names::OWNER_UID).is_some_and(|uid| Some(uid) == wanted("/metadata/labels", names::OWNER_UID));
     let annotations = found.data.pointer("/spec/workload/manifests/0/metadata/annotations");
     let marked = annotations.is_some_and(|all| all.get(names::WRITE_ID).is_some());
-    owned || marked && label(names::BINDING_ID).is_none()
+    is_owned || marked && label(names::BINDING_ID).is_none()
 }
 
 /// Makes the API server reject the patch when the object changed.
