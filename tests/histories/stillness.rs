@@ -1,7 +1,7 @@
 //! The end of a history: without operations and faults, fhpa comes to rest, in a state that the rules explain.
 
 use fhpa::api::FederatedHPA;
-use fhpa::playground::json::text;
+use fhpa::playground::json::{text, truth};
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::run::forecast::live;
 use jiff::SignedDuration;
@@ -103,7 +103,7 @@ async fn lead(scene: &Scene) {
 }
 
 async fn looked_at(scene: &mut Scene, look: Look) -> Result<Rest, String> {
-    let before = ending::state(&scene.control, &scene.fleet).await;
+    let before = seen(scene).await;
     if look.restarts {
         for number in 0..scene.replicas.len() {
             scene.replicas[number].kill().await;
@@ -115,7 +115,31 @@ async fn looked_at(scene: &mut Scene, look: Look) -> Result<Rest, String> {
     }
     scene.pass(look.lasts).await;
     broken(scene)?;
-    Ok(Rest { before, after: ending::state(&scene.control, &scene.fleet).await })
+    Ok(Rest { before, after: seen(scene).await })
+}
+
+/// The state, without what is not fhpa's: how many replicas a member's HPA asks for within its bounds, and what members
+/// run of workloads that fhpa does not hold, which Karmada alone divides and fails over.
+async fn seen(scene: &Scene) -> Vec<String> {
+    let bindings = scene.control.list(&kind("ResourceBinding"), "prod").await.unwrap();
+    let free = bindings.iter().filter(|binding| !truth(binding, "/spec/suspension/scheduling"));
+    let free: Vec<&str> = free.map(|binding| text(binding, "/spec/resource/name")).collect();
+    let lines = ending::state(&scene.control, &scene.fleet).await;
+    let scaled = |cluster: &str, workload: &str| {
+        let hpa = format!("{cluster} HorizontalPodAutoscaler prod/{workload} ");
+        lines.iter().any(|line| line.starts_with(&hpa))
+    };
+    let told = |line: &String| {
+        let Some((cluster, rest)) = line.split_once(" Deployment prod/").filter(|(cluster, _)| !cluster.is_empty())
+        else {
+            return Some(line.clone());
+        };
+        let (workload, replicas) = rest.split_once(' ')?;
+        let runs = scaled(cluster, workload) && !replicas.contains(":0}");
+        let line = if runs { format!("{cluster} Deployment prod/{workload} runs") } else { line.clone() };
+        (!free.contains(&workload)).then_some(line)
+    };
+    lines.iter().filter_map(told).collect()
 }
 
 fn broken(scene: &Scene) -> Result<(), String> {
