@@ -126,9 +126,8 @@ impl Observation {
         let ready = self.ready();
         let (overdue, due) = self.overdue(ready, waits, now);
         let recent = |scaled: Timestamp| scaled.checked_add(UNREPORTED).is_ok_and(|end| end > now);
-        let reported = self.reported();
-        let returned = reported.is_some_and(|reported| reported > now);
-        let due = [due, reported.filter(|_| returned)].into_iter().flatten().min();
+        let reported = self.reported(now);
+        let due = [due, reported].into_iter().flatten().min();
         let cluster = Cluster {
             name,
             chosen,
@@ -156,7 +155,7 @@ impl Observation {
             left_alone: self.left_alone,
             overdue,
             scaled: self.answers && report.scaled.is_some_and(recent),
-            returned,
+            returned: reported.is_some(),
             target: self.target,
             memory: self.memory,
         };
@@ -192,10 +191,10 @@ impl Observation {
         self.unschedulable.unwrap_or(before).min(unready)
     }
 
-    /// When at the latest what is reported of its workload is from after it answered again.
-    fn reported(&self) -> Option<Timestamp> {
+    /// When at the latest what is reported of its workload is from after it answered again; `None` where it is.
+    fn reported(&self, now: Timestamp) -> Option<Timestamp> {
         let since = self.answers_since.filter(|_| self.answers && self.entry.is_some())?;
-        since.checked_add(RETURNED).ok()
+        since.checked_add(RETURNED).ok().filter(|end| *end > now)
     }
 
     /// Whether the wait for the cluster has ended, and else when it will.

@@ -60,14 +60,14 @@ pub struct Failed {
     pub last: Timestamp,
 }
 
-/// The clocks of two leaders may differ by this much.
-const SKEW: SignedDuration = SignedDuration::from_mins(1);
+/// The clocks of two leaders may differ by this much: what one noted further in the future, its clock ran ahead.
+pub const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
 
 impl Failed {
     /// Whether the last failure lies in the future: the clock of the leader that noted it ran ahead.
     #[must_use]
     pub fn ran_ahead(self, now: Timestamp) -> bool {
-        self.last.duration_since(now) > SKEW
+        self.last.duration_since(now) > CLOCK_SKEW
     }
 
     /// Whether the last failure no longer counts: it is long ago, or nobody knows when it was.

@@ -219,8 +219,8 @@ impl Cluster<'_> {
     /// Replicas that its HPA asked for a short while ago, within its max: the HPA may be reported before the workload, and
     /// its max is not lowered to what ran before.
     fn unreported(&self) -> Replicas {
-        let written = self.hpa.filter(|_| self.scaled && !self.memory.zero && self.current.is_some());
-        let most = written.and_then(|hpa| hpa.written).map_or(0, |written| written.max);
+        let hpa = self.hpa.filter(|_| self.scaled && !self.memory.zero && self.current.is_some());
+        let most = hpa.and_then(|hpa| hpa.written).map_or(0, |written| written.max);
         self.last.min(self.wished).unwrap_or_default().min(most).saturating_sub(self.pending)
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Karmada;
-use super::binding::without_zeros;
+use super::binding::{BINDING_ID, without_zeros};
 use super::interpreter::{replicas, requirements};
 use super::placement::selects;
 use crate::decision::fnv::fnv32;
@@ -189,11 +189,7 @@ fn new_binding(template: &Value, policy: &Value, own: &str) -> Value {
         },
         "spec": {},
     });
-    json::set(
-        &mut binding,
-        &["metadata", "labels", "resourcebinding.karmada.io/permanent-id"],
-        json!(format!("rb-{uid}")),
-    );
+    json::set(&mut binding, &["metadata", "labels", BINDING_ID], json!(format!("rb-{uid}")));
     for (field, value) in spec(template, policy) {
         if !value.is_null() {
             json::set(&mut binding, &["spec", field], value);

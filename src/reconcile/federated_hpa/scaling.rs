@@ -51,9 +51,7 @@ impl FederatedHpaWorker {
             memory.scale = None;
             memory.due = None;
         }
-        // A clock that was set back must not keep it waiting.
-        let soonest = self.centralized.settings.next(now);
-        if let Some(due) = memory.due.filter(|due| *due > now && Some(*due) <= soonest) {
+        if let Some(due) = self.centralized.settings.still_due(memory.due, now) {
             self.centralized.keep(entry.key(), memory);
             return Ok(Progress::Settled(Some(due)));
         }
@@ -97,12 +95,12 @@ impl FederatedHpaWorker {
         let Some(binding) = bound(of.view) else {
             let (reason, message) = self.why_unbound(of.view).await?;
             report.unable(reason, &message);
+            // Nothing is known meanwhile: the next computation begins with the current replicas.
             memory.history.recommendations = Recommendations::default();
             return Ok(());
         };
         if let Err(failure) = self.read_scale(of, binding, memory).await {
             report.unable(failure.reason, &failure.message);
-            // Nothing was known meanwhile: the next computation begins with the current replicas.
             memory.history.recommendations = Recommendations::default();
             return Ok(());
         }

@@ -1,9 +1,8 @@
 //! Write ids: each write of a member's HPA has a unique one, which contains its time. No I/O.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
-/// The clocks of two leaders may differ by this much.
-const SKEW: SignedDuration = SignedDuration::from_mins(1);
+use crate::decision::plan::CLOCK_SKEW;
 
 /// The id of a write at `now` that follows the one with the id `previous`. Ids of one object increase, even when the
 /// clock does not; only one of a clock that ran ahead is followed by the time that it is.
@@ -30,7 +29,7 @@ pub fn is_timeless(token: &str, now: Timestamp) -> bool {
 }
 
 fn ran_ahead(token: &str, now: Timestamp) -> bool {
-    let latest = now.saturating_add(SKEW).map_or(i64::MAX, Timestamp::as_millisecond);
+    let latest = now.saturating_add(CLOCK_SKEW).map_or(i64::MAX, Timestamp::as_millisecond);
     number(token).is_some_and(|token| token > latest)
 }
 

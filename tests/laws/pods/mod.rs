@@ -20,6 +20,7 @@
 //! namespace exceed a FederatedResourceQuota, which makes Karmada refuse every division of them, but for a release.
 
 mod past;
+mod share;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -257,32 +258,7 @@ impl Pods {
         let (held, leaves) = (past.held, !past.leaving.is_empty() || past.entries.iter().any(to_leave));
         let sent = world.acts_on(target).and_then(|(owner, _)| world.sent(owner, cluster));
         let least = before.min.max(sent.map_or(0, |sent| sent.bounds.min));
-        // Whoever asks for more than its HPA added a moment ago, and may not know of that yet, counts from before.
-        let unseen = before.grew.filter(|(at, _)| world.now.duration_since(*at) < REPORTED);
-        let known = unseen.map_or(before.demand, |(_, by)| before.demand - by);
-        let share = past.share(cluster);
-        share.ready = after.ready.min(after.asked);
-        share.most = share.most.max(share.ready);
-        share.demand = match (held, by_hpa) {
-            (false, _) => after.asked,
-            // Raised to its min, which may still be on its way, it does what fhpa wrote.
-            (true, true) if after.asked > before.asked && after.asked <= least => share.demand,
-            // What replaces a cluster that is to leave goes on to: what the load asks for since then comes on top.
-            (true, true) if after.asked > before.asked && leaves => after.asked.saturating_sub(before.spare()),
-            (true, true) if after.asked > before.asked => after.asked,
-            (true, true) => share.demand.min(after.asked),
-            (true, false) => share.demand.min(after.asked.max(0)),
-        };
-        let raised = before.least > 0 && least > before.least;
-        if held && leaves && (raised || !by_hpa && after.asked > before.asked) {
-            share.demand = share.demand.min(known);
-        }
-        share.least = least;
-        if by_hpa && after.asked > before.asked {
-            share.raised = Some((world.now, after.asked - before.asked));
-            share.grew = Some((world.now, share.demand - before.demand)).filter(|(_, by)| *by > 0);
-        }
-        share.asked = after.asked;
+        past.share(cluster).change((before, after), world.now, (held, by_hpa, leaves), least);
         past.pay();
         past.age(target, court);
         past.look_at_lost(target, court);

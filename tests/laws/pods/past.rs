@@ -6,40 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::Court;
 use super::super::world::{Binding, Federated, Target, World};
+use super::share::Share;
 use super::{AFTERMATH, AT_ONCE, PATIENCE, REPORTED, SECOND, ended};
 
 /// HPAs act on new bounds so late.
 const SYNCED: SignedDuration = SignedDuration::from_secs(20);
 /// Karmada tries a deletion that a cluster missed again after waits of up to 1,000 s, and then deletes for a moment.
 const MISSED: SignedDuration = SignedDuration::from_secs(1_060);
-
-/// What is known of one workload in one cluster.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Share {
-    pub asked: i64,
-    pub ready: i64,
-    /// What load or users ask for there.
-    pub demand: i64,
-    /// Since when more than that is ready.
-    pub spare_since: Option<Timestamp>,
-    /// Bounds of its HPA.
-    pub min: i64,
-    pub max: i64,
-    /// The least that its HPA has, or was written for it.
-    pub least: i64,
-    /// The most that was ready.
-    pub most: i64,
-    /// When its HPA last asked for more, and how many more.
-    pub raised: Option<(Timestamp, i64)>,
-    /// The same of what load asks for.
-    pub grew: Option<(Timestamp, i64)>,
-}
-
-impl Share {
-    pub fn spare(&self) -> i64 {
-        (self.ready - self.demand).max(0)
-    }
-}
 
 /// What a lost cluster ran and nobody runs yet.
 #[derive(Clone, Debug)]
@@ -253,15 +226,30 @@ impl Past {
         if uncovered > 0 {
             self.owing.insert(cluster.to_owned());
         }
+        let late = || self.is_late(target, cluster, left, world);
+        if uncovered > 0 && self.owed > self.allowance(target, court) && !late() {
+            court.breaks(
+                format!("{target} in {cluster}"),
+                format!(
+                    "of {all} ready pods {moved} that are needed are removed, and {uncovered} of them run nowhere else"
+                ),
+            );
+            self.owed = 0;
+            self.owing.clear();
+        }
+    }
+
+    /// Whether the longest wait for a replacement has passed for a cluster that is left with `left`.
+    fn is_late(&self, target: &Target, cluster: &str, left: i64, world: &World) -> bool {
         let since = self.leaving.get(cluster);
         // Where nothing can replace it, it leaves without an eviction.
         let in_vain = |from: Timestamp| {
-            let waited = court.world.now.duration_since(from);
+            let waited = world.now.duration_since(from);
             waited >= PATIENCE - SECOND && waited <= PATIENCE + AT_ONCE
         };
         // It is waited for anew while no cluster can be asked.
         let vainly = |(from, to): &(Timestamp, Timestamp)| {
-            let waited = |at: Timestamp| court.world.now.duration_since(at);
+            let waited = |at: Timestamp| world.now.duration_since(at);
             waited(*from) >= PATIENCE - SECOND && waited(*to) <= PATIENCE + AT_ONCE
         };
         // It is waited for anew with each leader, and once a cluster can be asked again.
@@ -272,24 +260,14 @@ impl Past {
             let failed = || self.failed.iter().filter(|(_, to)| *to > placed).any(vainly);
             since.is_none() && left == 0 && (begins.any(|at| in_vain(*at)) || failed())
         };
-        let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, court.world));
-        let place = court.world.clusters.get(cluster);
+        let late = self.late.contains(cluster) || since.is_some_and(|since| ended(*since, world));
+        let place = world.clusters.get(cluster);
         let labelled = place.and_then(|place| place.labelled);
         let narrowed = world.acts_on(target).and_then(|(_, hpa)| hpa.narrowed);
         let late = late || [self.placed, self.taken, labelled, narrowed].into_iter().flatten().any(gives_up);
         let tainted = place.and_then(|place| place.tainted);
         let waited = [tainted, self.switched].into_iter().flatten().min();
-        let late = late || left == 0 && waited.is_some_and(|since| ended(since, court.world));
-        if uncovered > 0 && self.owed > self.allowance(target, court) && !late {
-            court.breaks(
-                format!("{target} in {cluster}"),
-                format!(
-                    "of {all} ready pods {moved} that are needed are removed, and {uncovered} of them run nowhere else"
-                ),
-            );
-            self.owed = 0;
-            self.owing.clear();
-        }
+        late || left == 0 && waited.is_some_and(|since| ended(since, world))
     }
 
     /// Whether another cluster than this one serves.

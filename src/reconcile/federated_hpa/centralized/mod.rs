@@ -96,6 +96,12 @@ impl Settings {
         let past = now.as_millisecond().checked_rem_euclid(period)?;
         now.checked_add(SignedDuration::from_millis(period.checked_sub(past)?)).ok()
     }
+
+    /// The instant `due`, of [`Self::next`] at some time, where it is still to come. A clock that was set back keeps
+    /// nothing waiting.
+    pub(crate) fn still_due(&self, due: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+        due.filter(|due| *due > now && Some(*due) <= self.next(now))
+    }
 }
 
 /// Dependencies of reconciles of Centralized objects.

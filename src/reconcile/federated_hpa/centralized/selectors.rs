@@ -140,11 +140,10 @@ impl Centralized {
     ) -> Vec<Arc<FederatedHpaEntry>> {
         let mut term = self.term();
         let known = term.selectors.of(key);
-        let next = self.settings.next(now);
-        if known.looked.is_some_and(|until| until > now && Some(until) <= next) {
+        if self.settings.still_due(known.looked, now).is_some() {
             return Vec::new();
         }
-        known.looked = next;
+        known.looked = self.settings.next(now);
         known.unread(all(), now)
     }
 }

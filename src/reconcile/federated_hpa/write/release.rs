@@ -147,10 +147,10 @@ impl Release<'_> {
     async fn recall(self) -> Result<Option<Released>, WriteError> {
         let Self { applier, leader, view, .. } = self;
         let mut deleted = false;
-        let wishes = view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting());
-        let wishes = wishes.filter_map(|one| Some((one.cluster().to_owned(), replicas(one.wish()?))));
-        self.note(|progress| progress.wished.extend(wishes));
         for member_hpa in view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting()) {
+            if let Some(wish) = member_hpa.wish() {
+                self.note(|progress| _ = progress.wished.insert(member_hpa.cluster().to_owned(), replicas(wish)));
+            }
             deleted |= self.attempt(applier.writer.delete_work(leader, member_hpa).await)?.is_some();
         }
         if deleted {

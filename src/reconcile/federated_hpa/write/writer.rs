@@ -158,8 +158,8 @@ impl Writer {
         }
     }
 
-    /// Gives a Work of fhpa that somebody took them off the labels and the owner of `work` again: then the cache has it,
-    /// and the next plan counts its bounds. Returns whether it is one.
+    /// Restores the labels and the owner of a Work that somebody removed, where it is one of fhpa, as `work` has them: then
+    /// it is in the cache, and the next plan counts its bounds. Returns whether it is one.
     async fn reclaim(
         &self,
         leader: &Leader,
