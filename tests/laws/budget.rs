@@ -6,15 +6,17 @@
 //! member's HPA is also gone, or is written again; an HPA that another client edited or deleted in the member counts
 //! with the bounds of its Work.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
+use fhpa::controller::request::PATIENCE;
 use jiff::SignedDuration;
 
-use super::world::{Bounds, Name, World};
+use super::world::{Bounds, Name, World, address};
 use super::{Change, Court, Law};
 
-/// Between a write of spec and the moment at which a leader that is well has seen it.
-const SEEN: SignedDuration = SignedDuration::from_secs(5);
+/// Between a write of spec and the last write of a leader that did not know of it: one that is well sees it within 5 s,
+/// and what it sent before is on its way for as long as a request may take.
+const SEEN: SignedDuration = SignedDuration::from_secs(5 + PATIENCE.as_secs().cast_signed());
 
 #[derive(Default)]
 pub struct Budget {
@@ -22,12 +24,7 @@ pub struct Budget {
     given_up: BTreeSet<(Name, String)>,
     /// Greatest max of each member's HPA and each Work as they were before.
     max: BTreeMap<(Name, String), (i64, i64)>,
-    /// What the Works of each cluster say, from the last that arrived on.
-    said: BTreeMap<(Name, String), VecDeque<i64>>,
 }
-
-/// Works of a cluster that may still be on their way.
-const ON_THE_WAY: usize = 16;
 
 impl Law for Budget {
     fn name(&self) -> &'static str {
@@ -40,11 +37,7 @@ impl Law for Budget {
             "HorizontalPodAutoscaler" if !change.in_control() => self.saw_hpa(&name, change.place, court),
             "Work" if change.in_control() => {
                 let sent = court.world.sent.get(&name).cloned();
-                let cluster = name.namespace.trim_start_matches("karmada-es-").to_owned();
-                let owner =
-                    super::world::label(change.object(), "annotations", fhpa::reconcile::federated_hpa::names::OWNER);
-                let Some((namespace, own)) = owner.split_once('/') else { return };
-                let owner = Name::new(namespace, own);
+                let Some((owner, cluster)) = address(change.object()) else { return };
                 self.give_up(court.world);
                 self.saw_work(&owner, &cluster, sent.map(|sent| sent.bounds), court);
             }
@@ -82,8 +75,7 @@ impl Budget {
         let now = hpa.map_or(0, |hpa| hpa.bounds.max);
         let key = (name.clone(), cluster.to_owned());
         let stands = world.sent(name, cluster).is_some_and(|sent| !sent.deleting);
-        let bent = if now > 0 { self.is_bent(&key, now) } else { stands };
-        self.arrived(&key, now);
+        let bent = if now > 0 { world.is_bent(name, cluster, now) } else { stands };
         let known = self.max.entry(key.clone()).or_default();
         let raised = now > known.0 && !bent;
         let changed = now != known.0;
@@ -113,11 +105,6 @@ impl Budget {
         let known = self.max.entry((owner.clone(), cluster.to_owned())).or_default();
         let raised = max > known.1;
         known.1 = max;
-        let said = self.said.entry((owner.clone(), cluster.to_owned())).or_default();
-        said.push_back(max);
-        if said.len() > ON_THE_WAY {
-            said.pop_front();
-        }
         let Some(hpa) = world.federated.get(owner).filter(|_| raised) else { return };
         let mut all = self.in_effect(owner, world);
         for sent in world.sent.values().filter(|sent| sent.owner == *owner && !sent.deleting) {
@@ -139,19 +126,6 @@ impl Budget {
         }
     }
 
-    /// Works reach a member in their order: once one is there, those before it are not on their way.
-    fn arrived(&mut self, key: &(Name, String), max: i64) {
-        let Some(said) = self.said.get_mut(key) else { return };
-        if let Some(at) = said.iter().position(|said| *said == max) {
-            said.drain(..at);
-        }
-    }
-
-    /// Whether no Work of ours that may be on its way, or was the last to arrive, says so.
-    fn is_bent(&self, key: &(Name, String), max: i64) -> bool {
-        !self.said.get(key).is_some_and(|said| said.contains(&max))
-    }
-
     fn counts(&self, owner: &Name, cluster: &str) -> bool {
         !self.given_up.contains(&(owner.clone(), cluster.to_owned()))
     }
@@ -160,7 +134,7 @@ impl Budget {
     fn in_effect(&self, owner: &Name, world: &World) -> BTreeMap<String, i64> {
         let of = |(cluster, member): (&String, &super::world::Member)| {
             let hpa = member.hpas.get(owner).filter(|hpa| hpa.ours && !hpa.deleting)?;
-            let bent = self.is_bent(&(owner.clone(), cluster.clone()), hpa.bounds.max);
+            let bent = world.is_bent(owner, cluster, hpa.bounds.max);
             let said = world.sent(owner, cluster).filter(|_| bent).map_or(hpa.bounds.max, |sent| sent.bounds.max);
             self.counts(owner, cluster).then(|| (cluster.clone(), said))
         };

@@ -7,17 +7,18 @@
 //! a while after. It is covered by spare replicas in other clusters, which serve that demand from then on, so that a
 //! pod replaces one only. Unused spare pods become demand after a while.
 //!
-//! Tolerated: the member's own HPA, within bounds that allow the demand; the user's `maxReplicas`, or upper threshold
-//! of a cluster, below the ready replicas; `scalingToZero`; a workload, a namespace or an object that the user deleted;
-//! the purge mode `Directly`; a cluster that did not answer when it left, or before its workload was deleted, which
-//! happens after it is back, even where it got a share again; of a lost cluster, what Karmada did not tell, and what
-//! the others added since it stopped to answer; what was divided before the workload was taken over, or after it was to
-//! be given back; the same for a cluster that Karmada's own division left out before a FederatedHPA held the workload;
-//! the whole copy of a workload that was Duplicated when the cluster left, while another serves or once it was handed
-//! back; a quarter of the replicas of each leaving cluster where `maxReplicas` leaves no headroom; the end of the time
-//! limit of a replacement, also of one after a takeover, a taint, a label or a change of mode; what a member's HPA added
-//! since the workload was Duplicated, while the maxes of all clusters come down; pods while the workloads of the
-//! namespace exceed a FederatedResourceQuota, which makes Karmada refuse every division of them, but for a release.
+//! Tolerated: the member's own HPA, within bounds that allow the demand or that another client wrote; the user's
+//! `maxReplicas`, or upper threshold of a cluster, below the ready replicas; `scalingToZero`; a workload, a namespace
+//! or an object that the user deleted; the purge mode `Directly`; a cluster that did not answer when it left, or before
+//! its workload was deleted, which happens after it is back, even where it got a share again; of a lost cluster, what
+//! Karmada did not tell, and what the others added since it stopped to answer; what was divided before the workload was
+//! taken over, or after it was to be given back; the same for a cluster that Karmada's own division left out before a
+//! FederatedHPA held the workload; the whole copy of a workload that was Duplicated when the cluster left, while
+//! another serves or once it was handed back; a quarter of the replicas of each leaving cluster where `maxReplicas`
+//! leaves no headroom; the end of the time limit of a replacement, also of one after a takeover, a taint, a label or a
+//! change of mode; what a member's HPA added since the workload was Duplicated, while the maxes of all clusters come
+//! down; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes Karmada refuse every
+//! division of them, but for a release.
 
 mod past;
 mod share;
@@ -28,7 +29,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::past::Past;
 use super::managed::owners;
-use super::world::{Federated, Name, Target, Workload, World};
+use super::world::{Bounds, Federated, Name, Target, Workload, World};
 use super::{Change, Court, Law, is_ours};
 
 /// After a release Karmada's scheduler may still do what follows from it.
@@ -206,6 +207,11 @@ impl Pods {
         let Some(past) = self.past.get_mut(hpa.workload()) else { return };
         let member = world.members.get(change.place).and_then(|member| member.hpas.get(&name));
         let bounds = member.filter(|hpa| hpa.ours).map(|hpa| hpa.bounds);
+        // What another client bent is no decision: pods that go by it, its own HPA removes.
+        let bent = |bounds: Bounds| world.is_bent(&name, change.place, bounds.max);
+        if world.sent(&name, change.place).is_some() && bounds.is_some_and(bent) {
+            return;
+        }
         let share = past.shares.entry(change.place.to_owned()).or_default();
         (share.min, share.max) = bounds.map_or((0, i64::MAX), |bounds| (bounds.min, bounds.max));
         // Whoever wrote the lower max did not know what the member's HPA had added in that moment.

@@ -85,6 +85,20 @@ fn what_was_duplicated_a_moment_ago_may_still_arrive() {
     };
     late(30).keeps();
     late(120).breaks("law 2");
+    // The same, where the workload is deleted with its binding.
+    let deleted = |seconds: i64| {
+        let mut stream = Stream::untold();
+        stream.edit("", "ResourceBinding", |binding| {
+            binding["spec"]["placement"]["replicaScheduling"] = json!({"replicaSchedulingType": "Duplicated"});
+        });
+        stream.put("", work("member2", 1, 30));
+        stream.delete("", &binding(&[("member1", 6), ("member2", 4)]));
+        stream.pass(seconds);
+        stream.put("member2", member_hpa(1, 30));
+        stream
+    };
+    deleted(30).keeps();
+    deleted(120).breaks("law 2");
 }
 
 #[test]
@@ -102,6 +116,21 @@ fn a_max_that_the_user_lowers_is_not_exceeded_by_a_raise() {
     };
     late(30).keeps();
     late(120).breaks("law 2");
+}
+
+#[test]
+fn a_work_that_was_sent_before_max_came_down_is_on_its_way_for_as_long_as_a_request_may_take() {
+    let late = |seconds: i64| {
+        let mut stream = Stream::untold();
+        lower_max(&mut stream, 20);
+        stream.pass(seconds);
+        stream.put("", work("member1", 1, 6));
+        stream.put("member1", member_hpa(1, 6));
+        stream.put("", work("member2", 1, 24));
+        stream
+    };
+    late(12).keeps();
+    late(20).breaks("law 2");
 }
 
 #[test]
@@ -162,6 +191,18 @@ fn what_somebody_else_edits_in_a_member_is_not_fhpas_doing() {
     stream.put("member2", member_hpa(1, 25));
     stream.put("member2", member_hpa(1, 12));
     stream.keeps();
+    // The member's HPA goes by a max that nobody of fhpa wrote.
+    let lowered = |by_a_work: bool| {
+        let mut stream = Stream::untold();
+        if by_a_work {
+            stream.put("", work("member1", 1, 3));
+        }
+        stream.put("member1", member_hpa(1, 3));
+        stream.put("member1", written("hpa", 3, 6));
+        stream
+    };
+    lowered(false).keeps();
+    lowered(true).breaks("law 3");
 }
 
 #[test]

@@ -8,9 +8,12 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
+pub use self::read::{address, int, items, label, target_of, text, truth};
 use self::read::{amounts, binding, federated, is_ours, member_hpa, place, sent, workload};
-pub use self::read::{int, items, label, target_of, text, truth};
 use super::Change;
+
+/// Works of a cluster that may still be on their way.
+const ON_THE_WAY: usize = 16;
 
 /// Namespace and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -226,6 +229,8 @@ pub struct World {
     pub departed: VecDeque<(Timestamp, Target)>,
     pub bindings: BTreeMap<Name, Binding>,
     pub sent: BTreeMap<Name, Sent>,
+    /// What the Works of a FederatedHPA for a cluster allowed, from the last that arrived on.
+    said: BTreeMap<(Name, String), VecDeque<i64>>,
     pub templates: BTreeMap<Target, Workload>,
     pub clusters: BTreeMap<String, Place>,
     pub members: BTreeMap<String, Member>,
@@ -244,6 +249,7 @@ impl World {
             departed: VecDeque::new(),
             bindings: BTreeMap::new(),
             sent: BTreeMap::new(),
+            said: BTreeMap::new(),
             templates: BTreeMap::new(),
             clusters: BTreeMap::new(),
             members: BTreeMap::new(),
@@ -266,6 +272,29 @@ impl World {
     /// The Work of a FederatedHPA for a cluster.
     pub fn sent(&self, owner: &Name, cluster: &str) -> Option<&Sent> {
         self.sent.values().find(|sent| sent.owner == *owner && sent.cluster == cluster)
+    }
+
+    /// Whether no Work that may be on its way, or was the last to arrive, allows this max: another client wrote it.
+    pub fn is_bent(&self, owner: &Name, cluster: &str, max: i64) -> bool {
+        !self.said.get(&(owner.clone(), cluster.to_owned())).is_some_and(|said| said.contains(&max))
+    }
+
+    /// A Work allows this max.
+    fn says(&mut self, work: &Value, max: i64) {
+        let Some((owner, cluster)) = address(work) else { return };
+        let said = self.said.entry((owner, cluster)).or_default();
+        said.push_back(max);
+        if said.len() > ON_THE_WAY {
+            said.pop_front();
+        }
+    }
+
+    /// Works reach a member in their order: once one is there, those before it are not on their way.
+    fn arrives(&mut self, owner: &Name, cluster: &str, max: i64) {
+        let Some(said) = self.said.get_mut(&(owner.clone(), cluster.to_owned())) else { return };
+        if let Some(at) = said.iter().position(|said| *said == max) {
+            said.drain(..at);
+        }
     }
 
     /// The binding of a workload.
@@ -330,17 +359,23 @@ impl World {
                 }
             }
             "ResourceBinding" => {
-                let before = self.bindings.get(&name).map(|binding| (binding.divides, binding.divided));
+                let before = self.bindings.remove(&name);
                 let mut binding = change.after.map(binding);
-                if let (Some(binding), Some((divided, until))) = (&mut binding, before) {
-                    binding.divided = if divided { Some(self.now) } else { until };
-                    if binding.divides && !divided {
-                        self.divides_from_now(&binding.target);
-                    }
+                if let (Some(binding), Some(before)) = (&mut binding, &before) {
+                    binding.divided = if before.divides { Some(self.now) } else { before.divided };
+                }
+                if let Some(before) = before.filter(|before| !before.divides)
+                    && binding.as_ref().is_none_or(|binding| binding.divides)
+                {
+                    self.duplicated_until_now(&before.target);
                 }
                 put(&mut self.bindings, name, binding);
             }
-            "Work" => put(&mut self.sent, name, change.after.and_then(sent)),
+            "Work" => {
+                let sent = change.after.and_then(sent);
+                self.says(change.object(), sent.as_ref().map_or(0, |sent| sent.bounds.max));
+                put(&mut self.sent, name, sent);
+            }
             "FederatedResourceQuota" => {
                 put(&mut self.quotas, name, change.after.map(|quota| amounts(quota, "/spec/overall")));
             }
@@ -364,7 +399,7 @@ impl World {
     }
 
     /// Each cluster had the whole of a workload by its placement: there was no sum that was allowed.
-    fn divides_from_now(&mut self, target: &Target) {
+    fn duplicated_until_now(&mut self, target: &Target) {
         let now = self.now;
         for hpa in self.federated.values_mut().filter(|hpa| hpa.duplicated.is_none() && hpa.workload() == target) {
             hpa.was_allowed(now, i64::MAX);
@@ -375,7 +410,11 @@ impl World {
         let name = Name::of(change.object());
         let member = self.members.entry(change.place.to_owned()).or_default();
         if change.kind == "HorizontalPodAutoscaler" {
-            put(&mut member.hpas, name, change.after.map(member_hpa));
+            let hpa = change.after.map(member_hpa);
+            let ours = hpa.as_ref().filter(|hpa| hpa.ours && !hpa.deleting);
+            let max = ours.map_or(0, |hpa| hpa.bounds.max);
+            put(&mut member.hpas, name.clone(), hpa);
+            self.arrives(&name, change.place, max);
         } else if let Some(target) = target_of(change.kind, change.object()) {
             put(&mut member.workloads, target, change.after.map(workload));
         }

@@ -158,14 +158,18 @@ pub(super) fn amounts(object: &Value, path: &str) -> BTreeMap<String, i64> {
     all.filter_map(|(resource, amount)| Some((resource.clone(), milli(amount.as_str()?)?))).collect()
 }
 
-pub(super) fn sent(object: &Value) -> Option<Sent> {
-    let cluster = text(object, "/metadata/namespace").strip_prefix("karmada-es-")?.to_owned();
-    if label(object, "labels", MANAGED_BY) != OURS {
-        return None;
-    }
-    let (namespace, name) = label(object, "annotations", names::OWNER).split_once('/')?;
-    let spec = at(object, "/spec/workload/manifests/0/spec");
-    Some(Sent { cluster, owner: Name::new(namespace, name), bounds: bounds(spec), deleting: deleting(object) })
+/// The FederatedHPA and the cluster of a Work.
+pub fn address(work: &Value) -> Option<(Name, String)> {
+    let cluster = text(work, "/metadata/namespace").strip_prefix("karmada-es-")?.to_owned();
+    let (namespace, name) = label(work, "annotations", names::OWNER).split_once('/')?;
+    Some((Name::new(namespace, name), cluster))
+}
+
+pub(super) fn sent(work: &Value) -> Option<Sent> {
+    let (owner, cluster) = address(work)?;
+    let spec = at(work, "/spec/workload/manifests/0/spec");
+    let ours = label(work, "labels", MANAGED_BY) == OURS;
+    ours.then(|| Sent { cluster, owner, bounds: bounds(spec), deleting: deleting(work) })
 }
 
 pub(super) fn place(object: &Value) -> Place {
