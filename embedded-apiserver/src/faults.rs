@@ -69,12 +69,36 @@ impl Hold {
     }
 }
 
-/// A write, by its number among the writes of one client, identified by its `User-Agent`. Leases and Events do not
-/// count as writes: they depend on time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Whether a request reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// `get` and `list`.
+    Read,
+    /// `create`, `update`, `patch` and `delete`.
+    Write,
+}
+
+impl Access {
+    /// Neither for watches, which have no end, nor for Leases and Events, which depend on time.
+    fn of(seen: &ObservedRequest) -> Option<Self> {
+        if matches!(&*seen.resource, "leases" | "events") {
+            return None;
+        }
+        match &*seen.verb {
+            "get" | "list" => Some(Self::Read),
+            "create" | "update" | "patch" | "delete" => Some(Self::Write),
+            _ => None,
+        }
+    }
+}
+
+/// A request, by its number among those of one client, identified by its `User-Agent`, that read, or that write.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nth {
     /// The `User-Agent`.
     pub agent: String,
+    /// Among which it counts.
+    pub access: Access,
     /// The first is 1.
     pub number: usize,
 }
@@ -114,8 +138,8 @@ struct Inner {
     stops: Vec<Stop>,
     counts: BTreeMap<(String, String), u64>,
     log: Option<Vec<ObservedRequest>>,
-    /// The writes of followed clients.
-    writes: BTreeMap<String, Vec<ObservedRequest>>,
+    /// The reads and the writes of followed clients.
+    followed: BTreeMap<(String, Access), Vec<ObservedRequest>>,
 }
 
 /// The recorder and the faults of one server.
@@ -154,7 +178,7 @@ impl Faults {
         self.stop(Meets::Like(which), moment)
     }
 
-    /// Holds this write of a followed client at `moment`.
+    /// Holds this request of a followed client at `moment`.
     pub fn hold_nth(&self, nth: Nth, moment: Moment) -> Hold {
         self.stop(Meets::Nth(nth), moment)
     }
@@ -166,14 +190,15 @@ impl Faults {
         Hold { reached: told, _held: release }
     }
 
-    /// Counts the writes of a client from now on.
+    /// Counts the reads and the writes of a client from now on.
     pub fn follow(&self, agent: &str) {
-        self.inner.lock().writes.insert(agent.to_owned(), Vec::new());
+        let none = [Access::Read, Access::Write].map(|access| ((agent.to_owned(), access), Vec::new()));
+        self.inner.lock().followed.extend(none);
     }
 
-    /// The writes of a client since it was followed.
-    pub fn writes_of(&self, agent: &str) -> Vec<ObservedRequest> {
-        self.inner.lock().writes.get(agent).cloned().unwrap_or_default()
+    /// The reads or the writes of a client since it was followed.
+    pub fn requests_of(&self, agent: &str, access: Access) -> Vec<ObservedRequest> {
+        self.inner.lock().followed.get(&(agent.to_owned(), access)).cloned().unwrap_or_default()
     }
 
     /// Delays the events of watches on a resource, such as `works`, from now on.
@@ -189,16 +214,13 @@ impl Faults {
         self.frozen.subscribe()
     }
 
-    /// Records a write of a followed client. Returns its number.
+    /// Records a request of a followed client. Returns its number.
     fn number(&self, seen: &ObservedRequest, agent: &str) -> Option<Nth> {
-        let writes = matches!(&*seen.verb, "create" | "update" | "patch" | "delete");
-        if !writes || matches!(&*seen.resource, "leases" | "events") {
-            return None;
-        }
+        let access = Access::of(seen)?;
         let mut inner = self.inner.lock();
-        let known = inner.writes.get_mut(agent)?;
+        let known = inner.followed.get_mut(&(agent.to_owned(), access))?;
         known.push(seen.clone());
-        Some(Nth { agent: agent.to_owned(), number: known.len() })
+        Some(Nth { agent: agent.to_owned(), access, number: known.len() })
     }
 
     /// Waits when a request should be held at `moment`.
@@ -255,7 +277,7 @@ impl Faults {
         self.inner.lock().log.clone().unwrap_or_default()
     }
 
-    /// Records a request of a client; fails when a fault is due. Returns the number of the write for a followed client.
+    /// Records a request of a client; fails when a fault is due. Returns the number of it for a followed client.
     pub(super) async fn meet(&self, seen: ObservedRequest, agent: &str) -> (Option<Nth>, Result<(), StatusError>) {
         let nth = self.number(&seen, agent);
         let met = self.meet_nth(seen, nth.as_ref()).await;

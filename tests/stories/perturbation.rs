@@ -1,16 +1,16 @@
-//! Perturbs every write of the controller: it is killed before or after it, its response comes after the controller
-//! stopped waiting, or the watches of the written objects are delayed. In all cases the story must end as without the
-//! perturbation, and break no law on the way.
+//! Perturbs every request of the controller: it is killed before or after it, its response comes after the controller
+//! stopped waiting, or the watches of the resource are delayed around it. In all cases the story must end as without
+//! the perturbation, and break no law on the way.
 //!
-//! Each `cargo test` tries a few writes of each story. `FHPA_PERTURB=all` tries all of them in all ways, and
-//! `FHPA_PERTURB=created:7:Stale` the one that a failure names.
+//! Each `cargo test` tries a write of each story. `FHPA_PERTURB=all` tries all writes in all ways, `FHPA_PERTURB=reads`
+//! all reads, and `FHPA_PERTURB=created:Write:7:Stale` the one that a failure names.
 
 mod told;
 
 use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
-use embedded_apiserver::faults::{Moment, Nth, ObservedRequest};
+use embedded_apiserver::faults::{Access, Moment, Nth, ObservedRequest};
 use futures::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 
@@ -18,16 +18,16 @@ use super::distributed::Stage;
 use super::{Process, Wall, ending};
 use crate::bed::role::AGENT;
 
-/// How a write is perturbed.
+/// How a request is perturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// The process is killed before the write is done.
+    /// The process is killed before the request is done.
     Before,
-    /// It is killed after the write is done and before it knows.
+    /// It is killed after the request is done and before it knows.
     After,
-    /// The write is done, and the answer comes after its patience.
+    /// The request is done, and the answer comes after its patience.
     Late,
-    /// The watches of what it writes tell nothing for a while around the write, and the others begin anew.
+    /// The watches of what it asks for tell nothing for a while around the request, and the others begin anew.
     Stale,
 }
 
@@ -54,17 +54,26 @@ pub struct Story {
     pub act: fn(&Stage) -> LocalBoxFuture<'_, ()>,
 }
 
-/// One write of a story and what is done to it.
+/// One request of a story and what is done to it.
 #[derive(Clone, Debug)]
 struct Perturbation {
+    access: Access,
     number: usize,
     way: Way,
-    write: ObservedRequest,
+    request: ObservedRequest,
+}
+
+impl Perturbation {
+    /// As `FHPA_PERTURB` names it.
+    fn name(&self, story: &Story) -> String {
+        format!("{}:{:?}:{}:{:?}", story.name, self.access, self.number, self.way)
+    }
 }
 
 /// How a story ended.
 struct Ending {
     state: Vec<String>,
+    reads: Vec<ObservedRequest>,
     writes: Vec<ObservedRequest>,
     budget: i32,
     broken: Vec<String>,
@@ -73,8 +82,8 @@ struct Ending {
 /// Runs the controller and does to it what is to be done.
 async fn supervise(server: ApiServer, wall: Wall, perturbation: Option<Perturbation>, stop: oneshot::Receiver<()>) {
     let mut running = Process::start(&server, "one", &wall);
-    if let Some(Perturbation { number, way, write }) = perturbation {
-        let nth = Nth { agent: AGENT.into(), number };
+    if let Some(Perturbation { access, number, way, request }) = perturbation {
+        let nth = Nth { agent: AGENT.into(), access, number };
         let moment = if way == Way::Before || way == Way::Stale { Moment::Arriving } else { Moment::Answered };
         let mut held = server.faults().hold_nth(nth, moment);
         held.reached().await;
@@ -89,7 +98,7 @@ async fn supervise(server: ApiServer, wall: Wall, perturbation: Option<Perturbat
                 drop(held);
             }
             Way::Stale => {
-                let resource = write.resource.split('/').next().unwrap_or_default();
+                let resource = request.resource.split('/').next().unwrap_or_default();
                 let frozen = server.faults().freeze(resource);
                 drop(held);
                 tokio::time::sleep(SILENCE).await;
@@ -108,6 +117,7 @@ async fn play(story: &Story, perturbation: Option<Perturbation>) -> Ending {
     stage.fleet.control().faults().follow(AGENT);
     stage.budget.most();
     let (stop, stopped) = oneshot::channel();
+    let requests = |access| stage.fleet.control().faults().requests_of(AGENT, access);
     let server = stage.fleet.control().clone();
     let reached = perturbation.is_some();
     let controller = tokio::spawn(supervise(server, stage.wall.clone(), perturbation, stopped));
@@ -116,13 +126,14 @@ async fn play(story: &Story, perturbation: Option<Perturbation>) -> Ending {
     stage.pass(REST).await;
     let ending = Ending {
         state: ending::state(&stage.control, &stage.fleet).await,
-        writes: stage.fleet.control().faults().writes_of(AGENT),
+        reads: requests(Access::Read),
+        writes: requests(Access::Write),
         budget: stage.budget.most(),
         broken: watched.broken().iter().map(ToString::to_string).collect(),
     };
     stop.send(()).unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(60), controller).await;
-    assert!(ended.is_ok() || !reached, "{}: the write never came, or the controller does not stop", story.name);
+    assert!(ended.is_ok() || !reached, "{}: the request never came, or the controller does not stop", story.name);
     ended.unwrap().unwrap();
     ending
 }
@@ -133,27 +144,27 @@ fn run<T>(story: impl Future<Output = T>) -> T {
     runtime.block_on(story)
 }
 
-/// Which writes are perturbed in which ways: a few of them, all, or one.
-fn chosen(story: &Story, writes: &[ObservedRequest]) -> Vec<Perturbation> {
-    let wanted = std::env::var("FHPA_PERTURB").unwrap_or_default();
-    let mut all = Vec::new();
-    for (at, write) in writes.iter().enumerate() {
-        for way in WAYS {
-            let one = format!("{}:{}:{way:?}", story.name, at + 1);
-            all.push((one, Perturbation { number: at + 1, way, write: write.clone() }));
-        }
-    }
-    match &*wanted {
-        "all" => {}
+/// Which requests are perturbed in which ways: a write, all writes, all reads, or one.
+fn chosen(story: &Story, reference: &Ending) -> Vec<Perturbation> {
+    let all = |access, requests: &[ObservedRequest]| -> Vec<Perturbation> {
+        let ways = |(at, request): (usize, &ObservedRequest)| {
+            let request = request.clone();
+            WAYS.map(|way| Perturbation { access, number: at + 1, way, request: request.clone() })
+        };
+        requests.iter().enumerate().flat_map(ways).collect()
+    };
+    let (reads, writes) = (all(Access::Read, &reference.reads), all(Access::Write, &reference.writes));
+    match &*std::env::var("FHPA_PERTURB").unwrap_or_default() {
+        "all" => writes,
+        "reads" => reads,
         "" => {
             // Spread over the writes, and over the ways from story to story.
-            let step = all.len().div_ceil(SAMPLE).max(1);
+            let step = writes.len().div_ceil(SAMPLE).max(1);
             let first = usize::try_from(fhpa::decision::fnv::fnv32(story.name)).unwrap_or_default() % step;
-            all = all.into_iter().skip(first).step_by(step).take(SAMPLE).collect();
+            writes.into_iter().skip(first).step_by(step).take(SAMPLE).collect()
         }
-        one => all.retain(|(name, _)| name == one),
+        one => reads.into_iter().chain(writes).filter(|perturbation| perturbation.name(story) == one).collect(),
     }
-    all.into_iter().map(|(_, perturbation)| perturbation).collect()
 }
 
 /// Writes of each story that every run tries.
@@ -165,9 +176,10 @@ pub fn perturb(story: &Story) {
     assert!(!reference.writes.is_empty(), "{}: the controller does nothing", story.name);
     assert!(reference.broken.is_empty(), "{}: {}", story.name, reference.broken.join("\n"));
     let mut found = Vec::new();
-    for perturbation in chosen(story, &reference.writes) {
-        let Perturbation { number, way, write } = &perturbation;
-        let what = format!("{}:{number}:{way:?} ({} {} {})", story.name, write.verb, write.resource, write.name);
+    for perturbation in chosen(story, &reference) {
+        let request = &perturbation.request;
+        let name = perturbation.name(story);
+        let what = format!("{name} ({} {} {})", request.verb, request.resource, request.name);
         let ending = run(play(story, Some(perturbation.clone())));
         let differences = ending::differences(&reference.state, &ending.state);
         if !differences.is_empty() {

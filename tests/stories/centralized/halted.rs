@@ -1,5 +1,7 @@
 //! Workloads whose controllers an operator halts: their replicas stay.
 
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use serde_json::json;
 
 use super::running;
@@ -69,6 +71,24 @@ async fn a_clock_that_is_set_back_keeps_no_workload_waiting() {
     stage.load(500).await;
     stage.until_scale(10, 60).await;
     stage.load(50).await;
+    stage.pass(280).await;
+    assert_eq!(stage.scale().await, 10, "{:?}", stage.messages().await);
+    stage.until_scale(1, 90).await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_scale_that_could_not_be_read_for_long_replicas_fall_after_the_window() {
+    let (stage, one) = running(2, json!({})).await;
+    stage.load(500).await;
+    stage.until_scale(10, 60).await;
+    let faults = stage.fleet.control().faults();
+    let scales = Which { verb: "get".into(), resource: "deployments/scale".into(), name: String::new() };
+    faults.fail(scales, usize::MAX, StatusError::internal("the store is away"));
+    stage.load(50).await;
+    stage.pass(600).await;
+    assert_eq!(stage.condition("AbleToScale").await.0, "False FailedGetScale");
+    faults.heal();
     stage.pass(280).await;
     assert_eq!(stage.scale().await, 10, "{:?}", stage.messages().await);
     stage.until_scale(1, 90).await;

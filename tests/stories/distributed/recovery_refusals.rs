@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use embedded_apiserver::faults::Which;
+use embedded_apiserver::faults::{Access, Which};
 use embedded_apiserver::status::StatusError;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::member::Profile;
@@ -62,7 +62,7 @@ fn with_own(stage: &Stage) -> impl Fn(&mut Recovery) + '_ {
 async fn refused(stage: &Stage, change: impl FnOnce(&mut Recovery)) -> String {
     let (done, said) = run(stage, false, change).await;
     assert!(!done && said.starts_with("Nothing was written: "), "{said}");
-    assert_eq!(stage.fleet.control().faults().writes_of(AGENT), vec![], "{said}");
+    assert_eq!(stage.fleet.control().faults().requests_of(AGENT, Access::Write), vec![], "{said}");
     said
 }
 
@@ -165,7 +165,7 @@ async fn it_refuses_while_one_of_karmadas_controllers_renews_its_lease() {
     for name in ["karmada-controller-manager", "karmada-scheduler", "karmada-descheduler"] {
         let (done, said) = while_renewed(&stage, ("karmada-system", name), |_| {}).await;
         assert!(!done && said.contains(&format!("{name} runs ({name}-1). Stop it first.")), "{said}");
-        assert_eq!(stage.fleet.control().faults().writes_of(AGENT), vec![], "{said}");
+        assert_eq!(stage.fleet.control().faults().requests_of(AGENT, Access::Write), vec![], "{said}");
     }
     // All three are still there, held by processes that ended.
     let (done, said) = run(&stage, false, |_| {}).await;
