@@ -60,8 +60,12 @@ impl Law for Pods {
         let world = court.world;
         if change.in_control() {
             match change.kind {
-                "FederatedHPA" => self.saw_federated(world),
-                "ResourceBinding" => self.saw_binding(court),
+                // One that begins to hold a workload writes its HPAs, or suspends its binding.
+                "FederatedHPA" | "Work" => self.saw_federated(world),
+                "ResourceBinding" => {
+                    self.saw_federated(world);
+                    self.saw_binding(court);
+                }
                 "Cluster" => self.saw_cluster(&change.object()["metadata"]["name"], world),
                 _ => self.saw_template(change, world),
             }
