@@ -175,8 +175,10 @@ pub fn perturb(story: &Story) {
     let reference = run(play(story, None));
     assert!(!reference.writes.is_empty(), "{}: the controller does nothing", story.name);
     assert!(reference.broken.is_empty(), "{}: {}", story.name, reference.broken.join("\n"));
-    let mut found = Vec::new();
-    for perturbation in chosen(story, &reference) {
+    let (mut found, chosen) = (Vec::new(), chosen(story, &reference));
+    let (reads, writes) = (reference.reads.len(), reference.writes.len());
+    eprintln!("{}: {} perturbations of {reads} reads and {writes} writes", story.name, chosen.len());
+    for perturbation in chosen {
         let request = &perturbation.request;
         let name = perturbation.name(story);
         let what = format!("{name} ({} {} {})", request.verb, request.resource, request.name);
