@@ -173,7 +173,7 @@ impl Lab {
             ("cluster-success-threshold", "5s".into()),
             ("cluster-monitor-period", "2s".into()),
             ("cluster-monitor-grace-period", "15s".into()),
-            ("feature-gates", "Failover=true".into()),
+            ("feature-gates", "Failover=true,FederatedQuotaEnforcement=true".into()),
             ("enable-no-execute-taint-eviction", "true".into()),
         ]);
         arguments.extend(more.iter().map(Into::into));
@@ -258,6 +258,7 @@ impl Lab {
                 ("metrics-bind-address", "0".into()),
                 ("health-probe-bind-address", "0".into()),
                 ("allow-no-execute-taint-policy", "true".into()),
+                ("feature-gates", "FederatedQuotaEnforcement=true".into()),
             ]),
         );
         until("karmada-webhook listens", async || {

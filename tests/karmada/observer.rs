@@ -18,13 +18,14 @@ use crate::plane::{Plane, resource};
 use crate::rig::kinds::{ROLLOUT, STORE};
 
 /// Kinds of the control plane that laws are about: version, kind, plural.
-const CONTROL: [(&str, &str, &str); 11] = [
+const CONTROL: [(&str, &str, &str); 12] = [
     ("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas"),
     ("autoscaling.karmada.io/v1alpha1", "CronFederatedHPA", "cronfederatedhpas"),
     ("work.karmada.io/v1alpha2", "ResourceBinding", "resourcebindings"),
     ("work.karmada.io/v1alpha1", "Work", "works"),
     ("config.karmada.io/v1alpha1", "ResourceInterpreterCustomization", "resourceinterpretercustomizations"),
     ("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies"),
+    ("policy.karmada.io/v1alpha1", "FederatedResourceQuota", "federatedresourcequotas"),
     ("cluster.karmada.io/v1alpha1", "Cluster", "clusters"),
     ("apps/v1", "Deployment", "deployments"),
     ("apps/v1", "StatefulSet", "statefulsets"),

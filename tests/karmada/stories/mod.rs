@@ -11,11 +11,13 @@ mod leave;
 mod moves;
 mod overflow;
 mod pull;
+mod quota;
 mod release;
 mod restore;
 mod rotation;
 mod scalers;
 mod sizes;
+mod targets;
 mod upkeep;
 
 use futures::future::LocalBoxFuture;
@@ -66,6 +68,9 @@ pub const ALL: &[(&str, Story)] = stories! {
     "a_lease_deleted_by_hand_makes_no_second_leader": guards::a_lease_deleted_by_hand_makes_no_second_leader,
     "kept_connections_stop_no_review": guards::kept_connections_stop_no_review,
     "what_was_stored_without_the_webhook_harms_nothing": guards::what_was_stored_without_the_webhook_harms_nothing,
+    "two_objects_that_swap_places_never_meet": targets::two_objects_that_swap_places_never_meet,
+    "late_runs_on_one_target_end_with_the_latest": targets::late_runs_on_one_target_end_with_the_latest,
+    "a_quota_holds_no_member_back_and_a_release_ends_no_pod": quota::a_quota_holds_no_member_back_and_a_release_ends_no_pod,
     "assignments_are_those_of_the_worked_examples": examples::assignments,
     "pods_without_a_node_are_run_by_the_next_priority": examples::pods_without_a_node_are_run_by_the_next_priority,
     "candidates_come_and_go": moves::candidates,
