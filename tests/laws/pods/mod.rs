@@ -244,7 +244,7 @@ impl Pods {
         // A lowered max removes what is above it. What goes below it as well, the load or another scaler removes.
         let left = if scaled { after.asked.max(before.max.min(before.asked)) } else { after.asked };
         if after.asked < before.asked && removed > 0 && !by_hpa && past.is_bound(world) {
-            if is_wished(change, target, cluster, after, past, world) {
+            if is_wished(change, target, cluster, left, past, world) {
                 if past.excess > 0 {
                     past.exceeded.insert(cluster.to_owned());
                 }
@@ -292,19 +292,19 @@ fn is_by_hpa(change: &Change<'_>) -> bool {
     owners(after, &["spec", "replicas"]).iter().any(|owner| owner.subresource == "scale" && !is_ours(owner.manager))
 }
 
-/// Whether the user wished for it, or nothing is known of the pods.
-fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workload, past: &Past, world: &World) -> bool {
+/// Whether the user wished for it that a cluster is left with `left`, or nothing is known of the pods.
+fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, left: i64, past: &Past, world: &World) -> bool {
     let template = world.templates.get(target);
     let Some(template) = template.filter(|template| !template.deleting) else { return true };
     let Some(binding) = world.binding(target) else { return true };
     // Its namespace, its binding or its cluster is deleted, or it was left while it did not answer.
     let gone = binding.deleting || world.clusters.get(cluster).is_none_or(|place| place.deleting);
-    let left = past.is_gone(cluster, world.now) || !world.answers(cluster);
+    let away = past.is_gone(cluster, world.now) || !world.answers(cluster);
     let owners = change.after.map(|after| owners(after, &["spec", "replicas"])).unwrap_or_default();
     let by_us = owners.iter().any(|owner| is_ours(owner.manager));
     let by_user = owners.iter().any(|owner| owner.manager.starts_with("kubectl"));
     let federated = world.federated.values().find(|hpa| hpa.held && hpa.workload() == target);
-    let to_zero = by_us && after.asked == 0 && federated.is_some_and(|hpa| hpa.scales_to_zero);
+    let to_zero = by_us && left == 0 && federated.is_some_and(|hpa| hpa.scales_to_zero);
     // The user asks for less than there is.
     let most = federated.map_or(template.asked, |hpa| hpa.bounds.max);
     let duplicated = federated.map_or(!binding.divides, |hpa| world.duplicates(hpa));
@@ -312,12 +312,12 @@ fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, after: Workloa
     let all: i64 = past.shares.values().map(|share| share.ready).sum();
     // What was divided a moment ago may still be on its way.
     let divided = binding.divided.is_some_and(|until| world.now.duration_since(until) < AFTERMATH);
-    let lowered = if duplicated { own > most && after.asked >= most } else { all > most };
+    let lowered = if duplicated { own > most && left >= most } else { all > most };
     let mut thresholds = federated.iter().flat_map(|hpa| &hpa.thresholds);
-    let lowered = lowered || thresholds.any(|most| own > *most && after.asked >= *most);
+    let lowered = lowered || thresholds.any(|most| own > *most && left >= *most);
     let lowered = lowered || duplicated && divided && all > most;
     // What a quota refuses of a release stays as it runs.
     let releases = federated.is_none_or(|hpa| hpa.deleting || hpa.centralized);
     let exceeds = !releases && past.over_quota.is_some_and(|at| world.now.duration_since(at) < REPORTED);
-    gone || left || to_zero || lowered || by_user || exceeds || binding.purges_at_once
+    gone || away || to_zero || lowered || by_user || exceeds || binding.purges_at_once
 }

@@ -352,6 +352,20 @@ fn the_members_own_hpa_may_shrink_within_bounds_that_allow_what_runs() {
     };
     below(5).keeps();
     below(2).breaks("law 3");
+    // The same in each cluster, where the user lowers what each may run.
+    let each = |max: i64| {
+        let mut stream = Stream::new();
+        stream.edit("", "FederatedHPA", |hpa| {
+            hpa["spec"]["federatedHPAAssignment"] = json!({"federatedHPAAssignmentType": "Duplicated"});
+        });
+        lower_max(&mut stream, 5);
+        stream.put("", work("member1", 1, max));
+        stream.put("member1", member_hpa(1, max));
+        stream.put("member1", written("hpa", 2, 6));
+        stream
+    };
+    each(5).keeps();
+    each(4).breaks("law 3");
 }
 
 #[test]
