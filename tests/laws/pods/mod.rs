@@ -7,18 +7,19 @@
 //! a while after. It is covered by spare replicas in other clusters, which serve that demand from then on, so that a
 //! pod replaces one only. Unused spare pods become demand after a while.
 //!
-//! Tolerated: the member's own HPA, within bounds that allow the demand or that another client wrote; the user's
-//! `maxReplicas`, or upper threshold of a cluster, below the ready replicas; `scalingToZero`; a workload, a namespace
-//! or an object that the user deleted; the purge mode `Directly`; a cluster that did not answer when it left, or before
-//! its workload was deleted, which happens after it is back, even where it got a share again; of a lost cluster, what
-//! Karmada did not tell, and what the others added since it stopped to answer; what was divided before the workload was
-//! taken over, or after it was to be given back; the same for a cluster that Karmada's own division left out before a
-//! FederatedHPA held the workload; the whole copy of a workload that was Duplicated when the cluster left, while
-//! another serves or once it was handed back; a quarter of the replicas of each leaving cluster where `maxReplicas`
-//! leaves no headroom; the end of the time limit of a replacement, also of one after a takeover, a taint, a label or a
-//! change of mode; what a member's HPA added since the workload was Duplicated, while the maxes of all clusters come
-//! down; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes Karmada refuse every
-//! division of them, but for a release.
+//! Tolerated: a replacement that was ready when the cluster left, and that others' own HPAs shrank while Karmada's
+//! queue held the deletion back; the member's own HPA, within bounds that allow the demand or that another client
+//! wrote; the user's `maxReplicas`, or upper threshold of a cluster, below the ready replicas; `scalingToZero`; a
+//! workload, a namespace or an object that the user deleted; the purge mode `Directly`; a cluster that did not answer
+//! when it left, or before its workload was deleted, which happens after it is back, even where it got a share again;
+//! of a lost cluster, what Karmada did not tell, and what the others added since it stopped to answer; what was divided
+//! before the workload was taken over, or after it was to be given back; the same for a cluster that Karmada's own
+//! division left out before a FederatedHPA held the workload; the whole copy of a workload that was Duplicated when the
+//! cluster left, while another serves or once it was handed back; a quarter of the replicas of each leaving cluster
+//! where `maxReplicas` leaves no headroom; the end of the time limit of a replacement, also of one after a takeover, a
+//! taint, a label or a change of mode; what a member's HPA added since the workload was Duplicated, while the maxes of
+//! all clusters come down; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes
+//! Karmada refuse every division of them, but for a release.
 
 mod past;
 mod share;
@@ -29,7 +30,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::past::Past;
 use super::managed::owners;
-use super::world::{Bounds, Federated, Name, Target, Workload, World};
+use super::world::{Bounds, Federated, Name, Target, World};
 use super::{Change, Court, Law, is_ours};
 
 /// After a release Karmada's scheduler may still do what follows from it.
@@ -177,6 +178,7 @@ impl Pods {
             let left = past.leaving.iter().filter(|(cluster, _)| !binding.evicting.contains(*cluster));
             past.late.extend(left.filter(|(_, since)| ended(**since, world)).map(|(cluster, _)| cluster.clone()));
             past.late.retain(|cluster| !binding.entries.contains_key(cluster));
+            past.let_go.extend(past.leaving.keys().filter(|cluster| !binding.evicting.contains(*cluster)).cloned());
             past.leaving.retain(|cluster, _| binding.evicting.contains(cluster));
             for cluster in &binding.evicting {
                 past.leaving.entry(cluster.clone()).or_insert(world.now);
@@ -198,6 +200,7 @@ impl Pods {
                 }
             }
             past.copies.retain(|cluster| !entries.contains(cluster));
+            past.replace(&entries, &binding.evicting);
             past.exceed(target, world);
             let out = past.gone.iter_mut().filter(|(cluster, _)| !entries.contains(*cluster));
             out.for_each(|(_, since)| *since = world.now);
@@ -262,6 +265,7 @@ impl Pods {
         }
         if there.is_none() {
             past.gone.remove(cluster);
+            past.replaced.remove(cluster);
         }
         let told = world.acts_on(target).map(|(_, hpa)| &hpa.desired).filter(|desired| !desired.is_empty());
         let to_leave = |entry: &String| told.is_some_and(|told| told.get(entry).is_none_or(|bounds| bounds.max == 0));

@@ -59,6 +59,10 @@ pub struct Past {
     /// Their eviction ended only after the longest time.
     pub late: BTreeSet<String>,
     pub entries: BTreeSet<String>,
+    /// Out of the binding, with no eviction under way, since this was last looked at.
+    pub let_go: BTreeSet<String>,
+    /// Others were ready in their place when they left the binding. Karmada's queue may come to the deletion later.
+    pub replaced: BTreeSet<String>,
     /// Taken out of the binding while every cluster had the whole of it.
     pub copies: BTreeSet<String>,
     /// Taken out of the binding while they did not answer, or by Karmada's own division while nobody held the workload,
@@ -176,6 +180,20 @@ impl Past {
         demand
     }
 
+    /// Notes which clusters leave a binding of these `entries` while others are ready in their place.
+    pub fn replace(&mut self, entries: &BTreeSet<String>, evicting: &[String]) {
+        self.let_go.extend(self.entries.iter().cloned());
+        let out = |cluster: &String| !entries.contains(cluster) && !evicting.contains(cluster);
+        self.replaced.retain(out);
+        let leave = std::mem::take(&mut self.let_go).into_iter().filter(out).chain(self.replaced.clone());
+        let leave: BTreeSet<String> = leave.collect();
+        let demand = |cluster: &String| self.shares.get(cluster).map_or(0, |share| share.demand.min(share.ready));
+        let spare = self.shares.iter().filter(|(cluster, _)| !leave.contains(*cluster)).map(|(_, share)| share.spare());
+        if leave.iter().map(demand).sum::<i64>() <= spare.sum() {
+            self.replaced.extend(leave);
+        }
+    }
+
     /// What came up since pays for what was removed within the allowance.
     pub fn pay(&mut self) {
         self.owed = self.cover("", self.owed);
@@ -211,7 +229,10 @@ impl Past {
         let divides = || world.binding(target).is_none_or(|binding| binding.divides);
         let duplicates = world.acts_on(target).map_or_else(|| !divides(), |(_, hpa)| world.duplicates(hpa));
         let whole = left == 0 && (duplicates || self.copies.contains(cluster));
-        let may_go = whole && (!self.held || self.is_served(cluster, world));
+        // Others replaced it when it left, and no decision took that from them.
+        let replaced = left == 0 && self.replaced.contains(cluster);
+        self.replaced.retain(|other| other == cluster);
+        let may_go = replaced || whole && (!self.held || self.is_served(cluster, world));
         let uncovered = if may_go { 0 } else { self.cover(cluster, moved) };
         let uncovered = self.excuse(uncovered, world.now);
         self.keep_excess(world);

@@ -302,6 +302,26 @@ fn a_replacement_that_the_others_own_hpas_took_away_is_none() {
 }
 
 #[test]
+fn a_replacement_that_the_others_own_hpas_took_away_while_the_deletion_waited_was_one() {
+    let taken = |ready: i64, by: &str| {
+        let mut stream = Stream::untold();
+        stream.put("member2", written("fhpa", 10, ready));
+        stream.put("", binding(&[("member2", 10)]));
+        if by == "fhpa" {
+            stream.put("", work("member2", 1, 7));
+            stream.put("member2", member_hpa(1, 7));
+        }
+        stream.put("member2", written("hpa", 7, 7));
+        stream.pass(60);
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    taken(10, "hpa").keeps();
+    taken(8, "hpa").breaks("law 3");
+    taken(10, "fhpa").breaks("law 3");
+}
+
+#[test]
 fn what_load_asks_for_while_a_replaced_cluster_leaves_comes_on_top() {
     let raised = |evicted: bool, told: &[(&str, i64, i64)]| {
         let mut stream = Stream::untold();
