@@ -55,6 +55,8 @@ pub async fn settle(scene: &mut Scene, look: Look) -> Result<Rest, String> {
     scene.remove_crons().await;
     scene.watched.laws().freeze();
     let begun = scene.wall.now();
+    // What Karmada comes to late is followed by what it does then.
+    let mut waited = begun;
     loop {
         scene.pass(30).await;
         broken(scene)?;
@@ -66,7 +68,9 @@ pub async fn settle(scene: &mut Scene, look: Look) -> Result<Rest, String> {
         };
         let mut waits = scene.waits();
         waits.extend(scene.deletions().await);
-        if now.duration_since(last) >= SignedDuration::from_secs(QUIET) && waits.is_empty() {
+        if !waits.is_empty() {
+            waited = now;
+        } else if now.duration_since(last.max(waited)) >= SignedDuration::from_secs(QUIET) {
             break;
         }
         // Who tries again until a quota has room writes for ever.
