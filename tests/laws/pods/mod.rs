@@ -133,6 +133,11 @@ impl Pods {
         let by_us = change.after.map(|after| owners(after, &["spec", "replicas"])).unwrap_or_default();
         let by_us = by_us.iter().any(|owner| is_ours(owner.manager) && owner.manager != CRON);
         let centralized = world.federated.values().any(|hpa| hpa.centralized && !hpa.deleting && hpa.target == target);
+        if change.after.is_none_or(fhpa::playground::json::deleting)
+            && let Some(past) = self.past.get_mut(&target)
+        {
+            past.deleted = past.shares.iter().filter(|(_, it)| it.asked > 0).map(|(name, _)| name.clone()).collect();
+        }
         if let Some(past) = self.past.get_mut(&target)
             && past.released.is_some()
             && (!by_us || centralized)
@@ -247,7 +252,9 @@ impl Pods {
         // A lowered max removes what is above it. What goes below it as well, the load or another scaler removes.
         let left = if scaled { after.asked.max(before.max.min(before.asked)) } else { after.asked };
         if after.asked < before.asked && removed > 0 && !by_hpa && past.is_bound(world) {
-            if is_wished(change, target, cluster, left, past, world) {
+            // The user deleted it, even where it was made anew before Karmada's queue came to that.
+            let deleted = there.is_none_or(|there| there.deleting) && past.deleted.contains(cluster);
+            if deleted || is_wished(change, target, cluster, left, past, world) {
                 if past.excess > 0 {
                     past.exceeded.insert(cluster.to_owned());
                 }
@@ -266,6 +273,7 @@ impl Pods {
         if there.is_none() {
             past.gone.remove(cluster);
             past.replaced.remove(cluster);
+            past.deleted.remove(cluster);
         }
         let told = world.acts_on(target).map(|(_, hpa)| &hpa.desired).filter(|desired| !desired.is_empty());
         let to_leave = |entry: &String| told.is_some_and(|told| told.get(entry).is_none_or(|bounds| bounds.max == 0));

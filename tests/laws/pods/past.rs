@@ -59,6 +59,8 @@ pub struct Past {
     /// Their eviction ended only after the longest time.
     pub late: BTreeSet<String>,
     pub entries: BTreeSet<String>,
+    /// Where it ran when the user deleted it.
+    pub deleted: BTreeSet<String>,
     /// Out of the binding, with no eviction under way, since this was last looked at.
     pub let_go: BTreeSet<String>,
     /// Others were ready in their place when they left the binding. Karmada's queue may come to the deletion later.

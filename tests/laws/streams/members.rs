@@ -322,6 +322,27 @@ fn a_replacement_that_the_others_own_hpas_took_away_while_the_deletion_waited_wa
 }
 
 #[test]
+fn a_workload_that_the_user_deleted_may_go_from_a_member_after_it_was_made_anew() {
+    let anew = |deleted: bool| {
+        let mut stream = Stream::untold();
+        if deleted {
+            stream.delete("", &deployment(10, 10));
+            stream.put("", deployment(10, 10));
+        }
+        stream.pass(60);
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    anew(true).keeps();
+    anew(false).breaks("law 3");
+    // Once only.
+    let mut again = anew(true);
+    again.put("member1", written("hpa", 6, 6));
+    again.delete("member1", &deployment(6, 6));
+    again.breaks("law 3");
+}
+
+#[test]
 fn what_load_asks_for_while_a_replaced_cluster_leaves_comes_on_top() {
     let raised = |evicted: bool, told: &[(&str, i64, i64)]| {
         let mut stream = Stream::untold();
