@@ -40,6 +40,9 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// After the last act of a story: a takeover, a late answer, and what is asked for again after a minute.
 const REST: u64 = 150;
 
+/// Reads go on until the end: those of its last seconds would have nothing after them that makes good for them.
+const SETTLING: u64 = 60;
+
 /// What happens, and when.
 pub struct Story {
     /// Its name.
@@ -123,10 +126,12 @@ async fn play(story: &Story, perturbation: Option<Perturbation>) -> Ending {
     let controller = tokio::spawn(supervise(server, stage.wall.clone(), perturbation, stopped));
     stage.pass(5).await;
     (story.act)(&stage).await;
-    stage.pass(REST).await;
+    stage.pass(REST - SETTLING).await;
+    let reads = requests(Access::Read);
+    stage.pass(SETTLING).await;
     let ending = Ending {
         state: ending::state(&stage.control, &stage.fleet).await,
-        reads: requests(Access::Read),
+        reads,
         writes: requests(Access::Write),
         budget: stage.budget.most(),
         broken: watched.broken().iter().map(ToString::to_string).collect(),
