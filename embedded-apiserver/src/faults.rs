@@ -277,7 +277,7 @@ impl Faults {
         self.inner.lock().log.clone().unwrap_or_default()
     }
 
-    /// Records a request of a client; fails when a fault is due. Returns the number of it for a followed client.
+    /// Records a request of a client; fails when a fault is due. Returns its number for a followed client.
     pub(super) async fn meet(&self, seen: ObservedRequest, agent: &str) -> (Option<Nth>, Result<(), StatusError>) {
         let nth = self.number(&seen, agent);
         let met = self.meet_nth(seen, nth.as_ref()).await;

@@ -153,7 +153,6 @@ fn run<T>(story: impl Future<Output = T>) -> T {
 fn chosen(story: &Story, reference: &Ending) -> Vec<Perturbation> {
     let all = |access, requests: &[ObservedRequest]| -> Vec<Perturbation> {
         let ways = |(at, request): (usize, &ObservedRequest)| {
-            let request = request.clone();
             WAYS.map(|way| Perturbation { access, number: at + 1, way, request: request.clone() })
         };
         requests.iter().enumerate().flat_map(ways).collect()

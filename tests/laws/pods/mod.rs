@@ -123,7 +123,7 @@ impl Pods {
     }
 
     /// Other replicas of a released workload, by the user, by a cron rule or by its FederatedHPA in Centralized mode, are
-    /// divided anew by Karmada's scheduler.
+    /// divided anew by Karmada's scheduler. Where the user deletes it, members lose what they run.
     fn saw_template(&mut self, change: &Change<'_>, world: &World) {
         let object = change.object();
         let kind = format!("{} {}", super::world::text(object, "/apiVersion"), change.kind);
@@ -133,16 +133,11 @@ impl Pods {
         let by_us = change.after.map(|after| owners(after, &["spec", "replicas"])).unwrap_or_default();
         let by_us = by_us.iter().any(|owner| is_ours(owner.manager) && owner.manager != CRON);
         let centralized = world.federated.values().any(|hpa| hpa.centralized && !hpa.deleting && hpa.target == target);
-        if change.after.is_none_or(fhpa::playground::json::deleting)
-            && let Some(past) = self.past.get_mut(&target)
-        {
+        let Some(past) = self.past.get_mut(&target) else { return };
+        if change.after.is_none_or(fhpa::playground::json::deleting) {
             past.deleted = past.shares.iter().filter(|(_, it)| it.asked > 0).map(|(name, _)| name.clone()).collect();
         }
-        if let Some(past) = self.past.get_mut(&target)
-            && past.released.is_some()
-            && (!by_us || centralized)
-            && replicas(change.before) != replicas(change.after)
-        {
+        if past.released.is_some() && (!by_us || centralized) && replicas(change.before) != replicas(change.after) {
             past.released = world.now.checked_sub(AFTERMATH).ok();
         }
     }
@@ -183,7 +178,7 @@ impl Pods {
             let left = past.leaving.iter().filter(|(cluster, _)| !binding.evicting.contains(*cluster));
             past.late.extend(left.filter(|(_, since)| ended(**since, world)).map(|(cluster, _)| cluster.clone()));
             past.late.retain(|cluster| !binding.entries.contains_key(cluster));
-            past.let_go.extend(past.leaving.keys().filter(|cluster| !binding.evicting.contains(*cluster)).cloned());
+            let were: BTreeSet<String> = past.entries.iter().chain(past.leaving.keys()).cloned().collect();
             past.leaving.retain(|cluster, _| binding.evicting.contains(cluster));
             for cluster in &binding.evicting {
                 past.leaving.entry(cluster.clone()).or_insert(world.now);
@@ -205,7 +200,7 @@ impl Pods {
                 }
             }
             past.copies.retain(|cluster| !entries.contains(cluster));
-            past.replace(&entries, &binding.evicting);
+            past.replace(were, &entries, &binding.evicting);
             past.exceed(target, world);
             let out = past.gone.iter_mut().filter(|(cluster, _)| !entries.contains(*cluster));
             out.for_each(|(_, since)| *since = world.now);

@@ -61,8 +61,6 @@ pub struct Past {
     pub entries: BTreeSet<String>,
     /// Where it ran when the user deleted it.
     pub deleted: BTreeSet<String>,
-    /// Out of the binding, with no eviction under way, since this was last looked at.
-    pub let_go: BTreeSet<String>,
     /// Others were ready in their place when they left the binding. Karmada's queue may come to the deletion later.
     pub replaced: BTreeSet<String>,
     /// Taken out of the binding while every cluster had the whole of it.
@@ -182,13 +180,12 @@ impl Past {
         demand
     }
 
-    /// Notes which clusters leave a binding of these `entries` while others are ready in their place.
-    pub fn replace(&mut self, entries: &BTreeSet<String>, evicting: &[String]) {
-        self.let_go.extend(self.entries.iter().cloned());
+    /// Notes which of the clusters that were in the binding, or whose eviction was under way, leave it while others are
+    /// ready in their place.
+    pub fn replace(&mut self, were: BTreeSet<String>, entries: &BTreeSet<String>, evicting: &[String]) {
         let out = |cluster: &String| !entries.contains(cluster) && !evicting.contains(cluster);
         self.replaced.retain(out);
-        let leave = std::mem::take(&mut self.let_go).into_iter().filter(out).chain(self.replaced.clone());
-        let leave: BTreeSet<String> = leave.collect();
+        let leave: BTreeSet<String> = were.into_iter().filter(out).chain(self.replaced.clone()).collect();
         let demand = |cluster: &String| self.shares.get(cluster).map_or(0, |share| share.demand.min(share.ready));
         let spare = self.shares.iter().filter(|(cluster, _)| !leave.contains(*cluster)).map(|(_, share)| share.spare());
         if leave.iter().map(demand).sum::<i64>() <= spare.sum() {

@@ -22,6 +22,20 @@ fn lower_max(stream: &mut Stream, max: i64) {
     });
 }
 
+/// Every cluster gets the whole of it, by the FederatedHPA.
+fn duplicate(stream: &mut Stream) {
+    stream.edit("", "FederatedHPA", |hpa| {
+        hpa["spec"]["federatedHPAAssignment"] = json!({"federatedHPAAssignmentType": "Duplicated"});
+    });
+}
+
+/// The placement divides, or duplicates.
+fn place_as(stream: &mut Stream, scheduling: &str) {
+    stream.edit("", "ResourceBinding", |binding| {
+        binding["spec"]["placement"]["replicaScheduling"] = json!({"replicaSchedulingType": scheduling});
+    });
+}
+
 /// One member has its half of the budget; that of the other is on its way.
 fn under_way() -> Stream {
     let mut stream = Stream::new();
@@ -70,15 +84,9 @@ fn duplicated_bounds_have_no_sum() {
 fn what_was_duplicated_a_moment_ago_may_still_arrive() {
     let late = |seconds: i64| {
         let mut stream = Stream::new();
-        let placed = |stream: &mut Stream, scheduling: &str| {
-            let scheduling = json!({"replicaSchedulingType": scheduling});
-            stream.edit("", "ResourceBinding", |binding| {
-                binding["spec"]["placement"]["replicaScheduling"] = scheduling.clone();
-            });
-        };
-        placed(&mut stream, "Duplicated");
+        place_as(&mut stream, "Duplicated");
         stream.put("", work("member2", 1, 30));
-        placed(&mut stream, "Divided");
+        place_as(&mut stream, "Divided");
         stream.pass(seconds);
         stream.put("member2", member_hpa(1, 30));
         stream
@@ -88,9 +96,7 @@ fn what_was_duplicated_a_moment_ago_may_still_arrive() {
     // The same, where the workload is deleted with its binding.
     let deleted = |seconds: i64| {
         let mut stream = Stream::untold();
-        stream.edit("", "ResourceBinding", |binding| {
-            binding["spec"]["placement"]["replicaScheduling"] = json!({"replicaSchedulingType": "Duplicated"});
-        });
+        place_as(&mut stream, "Duplicated");
         stream.put("", work("member2", 1, 30));
         stream.delete("", &binding(&[("member1", 6), ("member2", 4)]));
         stream.pass(seconds);
@@ -396,9 +402,7 @@ fn the_members_own_hpa_may_shrink_within_bounds_that_allow_what_runs() {
     // The same in each cluster, where the user lowers what each may run.
     let each = |max: i64| {
         let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| {
-            hpa["spec"]["federatedHPAAssignment"] = json!({"federatedHPAAssignmentType": "Duplicated"});
-        });
+        duplicate(&mut stream);
         lower_max(&mut stream, 5);
         stream.put("", work("member1", 1, max));
         stream.put("member1", member_hpa(1, max));
@@ -547,9 +551,7 @@ fn what_an_hpa_added_in_the_moment_in_which_its_max_came_down_was_not_known() {
 fn what_an_hpa_added_while_the_maxes_of_a_duplicated_workload_came_down_had_no_room() {
     let lowered = |from: i64| {
         let mut stream = Stream::untold();
-        stream.edit("", "FederatedHPA", |hpa| {
-            hpa["spec"]["federatedHPAAssignment"] = json!({"federatedHPAAssignmentType": "Duplicated"});
-        });
+        duplicate(&mut stream);
         for cluster in ["member1", "member2"] {
             stream.put("", work(cluster, 1, from));
             stream.put(cluster, member_hpa(1, from));
@@ -721,9 +723,7 @@ fn what_was_divided_a_moment_ago_may_still_arrive() {
     let late = |seconds: i64| {
         let mut stream = Stream::new();
         lower_max(&mut stream, 8);
-        stream.edit("", "ResourceBinding", |binding| {
-            binding["spec"]["placement"]["replicaScheduling"] = json!({"replicaSchedulingType": "Duplicated"});
-        });
+        place_as(&mut stream, "Duplicated");
         stream.pass(seconds);
         stream.put("member1", written("karmada", 4, 6));
         stream
