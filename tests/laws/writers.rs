@@ -2,6 +2,7 @@
 //! fields that belong to fhpa alone; any other write breaks the law.
 
 use super::managed::{Owner, changed, owners};
+use super::world::{Name, World};
 use super::{Change, Court, Law, is_ours};
 
 /// What one manager may write.
@@ -82,7 +83,9 @@ impl Law for OneWriter {
             let field = path.join(".");
             let owners = owners(after, &path);
             for owner in owners.iter().filter(|owner| is_ours(owner.manager)) {
-                if !may(*owner, change, &field) {
+                if !may(*owner, change, &field)
+                    && !(owner.manager == "fhpa-binding" && copies(change, &field, court.world))
+                {
                     court.breaks(change.about(), format!("{} wrote {field}, which is not its to write", owner.manager));
                 }
             }
@@ -118,6 +121,15 @@ fn may(owner: Owner<'_>, change: &Change<'_>, field: &str) -> bool {
             && (row.kind.is_empty() || row.kind == change.kind)
             && row.fields.iter().any(|own| is_below(field, own))
     })
+}
+
+/// What a release writes where Karmada does not: the replicas that the template asks for.
+fn copies(change: &Change<'_>, field: &str, world: &World) -> bool {
+    let Some(after) = change.after.filter(|_| change.kind == "ResourceBinding" && field == "spec.replicas") else {
+        return false;
+    };
+    let template = world.bindings.get(&Name::of(after)).and_then(|binding| world.templates.get(&binding.target));
+    template.is_some_and(|template| super::world::int(after, "/spec/replicas") == Some(template.asked))
 }
 
 fn is_below(field: &str, own: &str) -> bool {

@@ -1,5 +1,7 @@
 //! Policies and the templates they select -> ResourceBindings. Client required.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::Karmada;
@@ -8,11 +10,25 @@ use super::interpreter::{replicas, requirements};
 use super::placement::selects;
 use crate::decision::fnv::fnv32;
 use crate::decision::names::binding;
-use crate::playground::json::{self, deleting, int, items, name, namespace, text};
+use crate::playground::json::{self, deleting, int, items, label, name, namespace, text};
 use crate::playground::pass::Pass;
 
 /// A policy's claim on an object: the greatest wins.
 type Rank = (i64, bool, u8, std::cmp::Reverse<String>);
+
+/// Labels and annotations with which a policy claims an object.
+const CLAIMS: [(&str, &[&str]); 2] = [
+    (
+        "propagationpolicy.karmada.io/permanent-id",
+        &["propagationpolicy.karmada.io/name", "propagationpolicy.karmada.io/namespace"],
+    ),
+    ("clusterpropagationpolicy.karmada.io/permanent-id", &["clusterpropagationpolicy.karmada.io/name"]),
+];
+
+/// Whether a policy claims the binding. Karmada's scheduler looks at no other.
+pub(super) fn is_claimed(binding: &Value) -> bool {
+    CLAIMS.iter().any(|(id, _)| !label(binding, id).is_empty())
+}
 
 impl Karmada {
     /// Creates and updates the bindings of all templates that a policy selects.
@@ -20,6 +36,7 @@ impl Karmada {
         let mut pass = Pass::default();
         let mut policies = self.objects.all(&self.kinds.policy, "").await?;
         policies.extend(self.objects.all(&self.kinds.cluster_policy, "").await?);
+        pass.join(self.unclaim(&policies).await?);
         policies.retain(|policy| !deleting(policy));
         let mut wanted: Vec<(String, String)> = policies
             .iter()
@@ -38,6 +55,32 @@ impl Karmada {
                 if !deleting(&template) {
                     pass.join(self.claim(&kind, &template, policy).await?);
                 }
+            }
+        }
+        Ok(pass)
+    }
+
+    /// Takes the marks of policies that are gone from what they had claimed, template first. The bindings stay.
+    async fn unclaim(&self, policies: &[Arc<Value>]) -> Result<Pass, kube::Error> {
+        let mut pass = Pass::default();
+        for binding in self.objects.all(&self.kinds.binding, "").await? {
+            for (id, marks) in CLAIMS {
+                let uid = label(&binding, id);
+                if uid.is_empty() || policies.iter().any(|policy| text(policy, "/metadata/uid") == uid) {
+                    continue;
+                }
+                let mut unmarked = json!({"metadata": {"labels": {id: null}, "annotations": {}}});
+                for mark in marks {
+                    json::set(&mut unmarked, &["metadata", "annotations", mark], Value::Null);
+                }
+                let of = |field: &str| text(&binding, &format!("/spec/resource/{field}"));
+                if let Some(kind) = self.objects.kind(of("apiVersion"), of("kind")).await?
+                    && let Some(template) = self.objects.one(&kind, of("namespace"), of("name")).await?
+                    && label(&template, id) == uid
+                {
+                    pass.count(&self.objects.merge(&kind, &template, "", &unmarked).await?);
+                }
+                pass.count(&self.objects.merge(&self.kinds.binding, &binding, "", &unmarked).await?);
             }
         }
         Ok(pass)

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::binding::without_zeros;
+use super::detector::is_claimed;
 use super::placement::{affine, affinities, policy, taint, tolerations, weight};
 use super::{Karmada, condition};
 use crate::decision::division::{self, Candidate};
@@ -36,12 +37,14 @@ pub struct Scheduled {
 pub struct Unschedulable(pub &'static str, pub String);
 
 impl Karmada {
-    /// Schedules the bindings that need it, except suspended ones and those of another scheduler.
+    /// Schedules the bindings that need it, except suspended ones, those of another scheduler, and those that no policy
+    /// claims.
     pub(super) async fn schedule(&self, now: Timestamp) -> Result<Pass, kube::Error> {
         let mut pass = Pass::default();
         let clusters = self.clusters().await?;
         for binding in self.objects.all(&self.kinds.binding, "").await? {
-            let ours = matches!(text(&binding, "/spec/schedulerName"), "" | "default-scheduler");
+            let named = matches!(text(&binding, "/spec/schedulerName"), "" | "default-scheduler");
+            let ours = named && is_claimed(&binding);
             if ours && !truth(&binding, "/spec/suspension/scheduling") && !deleting(&binding) {
                 pass.join(self.schedule_one(&binding, &clusters, now).await?);
             }

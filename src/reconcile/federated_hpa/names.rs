@@ -28,6 +28,10 @@ pub const REFLECTED_CONDITIONS: &str = "autoscalingV1Conditions";
 pub use crate::decision::names::RETAIN_REPLICAS;
 /// Annotation of a ResourceBinding: the placement that was last scheduled.
 pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
+/// Annotation of a ResourceBinding: name of its PropagationPolicy.
+pub const POLICY: &str = "propagationpolicy.karmada.io/name";
+/// Annotation of a ResourceBinding: name of its ClusterPropagationPolicy.
+pub const CLUSTER_POLICY: &str = "clusterpropagationpolicy.karmada.io/name";
 /// Label of a Work: the ResourceBinding by which Karmada propagates what is in it.
 pub const BINDING_ID: &str = "resourcebinding.karmada.io/permanent-id";
 /// Finalizer of a Work, with which Karmada removes the object from the cluster.

@@ -17,6 +17,7 @@ pub use preview::Forecaster;
 use crate::api::resource_binding::ResourceBinding;
 use crate::decision::plan::{Plan, Request, plan};
 use crate::reconcile::federated_hpa::cache::View;
+pub use crate::reconcile::federated_hpa::names::{CLUSTER_POLICY, POLICY};
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
 use crate::reconcile::federated_hpa::observe::{PlacementSpec, observe};
 
@@ -43,11 +44,6 @@ impl<'a> Origin<'a> {
         spaced.or_else(cluster).unwrap_or(Self::Binding(metadata.name.as_deref().unwrap_or_default()))
     }
 }
-
-/// Annotation of a ResourceBinding: name of its PropagationPolicy.
-pub const POLICY: &str = "propagationpolicy.karmada.io/name";
-/// Annotation of a ResourceBinding: name of its ClusterPropagationPolicy.
-pub const CLUSTER_POLICY: &str = "clusterpropagationpolicy.karmada.io/name";
 
 impl fmt::Display for Origin<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

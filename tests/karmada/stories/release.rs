@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fhpa::runtime::clock::steady;
 use serde_json::{Value, json};
 
 use crate::stand::{MEMBERS, SOON, Stand, deployment, federated};
@@ -75,6 +76,24 @@ pub async fn handing_back_moves_no_pod(stand: &mut Stand) {
     assert!(!suspended(&stand.binding(name).await.unwrap()));
     stand.edit("apps/v1", "Deployment", "deployments", name, json!({"spec": {"replicas": 18}})).await;
     stand.soon("Karmada's scheduler divides", async |stand| stand.observer.ready(name) == 18).await;
+    stand.clear(name).await;
+}
+
+/// Its policy is deleted first, so that Karmada no longer copies what the template asks for: no pod ends.
+pub async fn a_workload_whose_policy_is_gone_keeps_its_pods(stand: &mut Stand) {
+    let name = "unclaimed";
+    super::leave::fifteen(stand, name, 30).await;
+    stand.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", name).await;
+    stand.soon("the policy goes", async |stand| stand.placed(name).await.is_none()).await;
+    stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
+    let begun = steady();
+    stand.later(5 * SOON, "the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
+    println!("  let go after {:.1?}", begun.elapsed());
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let binding = stand.binding(name).await.unwrap();
+    assert_eq!(stand.observer.least(name), 15, "no pod was ended: {}", binding["spec"]);
+    assert_eq!(asked(stand, name).await, 15);
+    assert!(!suspended(&binding));
     stand.clear(name).await;
 }
 

@@ -6,7 +6,7 @@ use fhpa::runtime::clock::steady;
 use serde_json::{Value, json};
 
 use crate::lab::until;
-use crate::stand::{MEMBERS, Stand};
+use crate::stand::{MEMBERS, SOON, Stand};
 
 /// Objects that an upgrade and an uninstallation meet.
 const MANY: usize = 50;
@@ -202,6 +202,30 @@ pub async fn an_absent_karmada_costs_no_pod(stand: &mut Stand) {
     tokio::time::sleep(Duration::from_secs(90)).await;
     stand.lab.manage(true);
     until("member1 is left", async || stand.observer.ready_in("member1", name) == 0).await;
+    assert_eq!(stand.observer.least(name), 15, "ready pods never fall");
+    stand.clear(name).await;
+}
+
+/// Karmada's controllers are away for longer than a release waits for them: its scheduler, which is there, divides nothing
+/// that was asked for before.
+pub async fn an_absent_karmada_costs_no_pod_at_a_release(stand: &mut Stand) {
+    let name = "unfollowed";
+    super::leave::fifteen(stand, name, 30).await;
+    stand.lab.manage(false);
+    stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
+    stand.later(8 * SOON, "the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let binding = stand.binding(name).await.unwrap();
+    assert_eq!(binding["spec"]["replicas"], 15, "{}", binding["spec"]);
+    stand.lab.manage(true);
+    stand.edit("apps/v1", "Deployment", "deployments", name, json!({"metadata": {"labels": {"back": "yes"}}})).await;
+    let follows = async |member: &str| {
+        let api = stand.lab.member(member).plane.api("apps/v1", "Deployment", "deployments", Some("prod"));
+        api.get(name).await.is_ok_and(|it| it.metadata.labels.is_some_and(|labels| labels.contains_key("back")))
+    };
+    for member in MEMBERS {
+        until("Karmada works again", async || follows(member).await).await;
+    }
     assert_eq!(stand.observer.least(name), 15, "ready pods never fall");
     stand.clear(name).await;
 }

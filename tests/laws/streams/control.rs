@@ -25,6 +25,21 @@ fn a_field_that_is_not_in_the_table_breaks_the_law_of_one_writer() {
 }
 
 #[test]
+fn a_binding_gets_from_us_what_its_template_asks_for_and_no_other_number() {
+    for (asked, keeps) in [(10, true), (7, false)] {
+        let mut stream = Stream::new();
+        let mut after = binding(&[("member1", 6), ("member2", 4)]);
+        after["spec"]["replicas"] = json!(asked);
+        stream.put("", owned(after, &[("fhpa-binding", "", json!({"f:spec": {"f:replicas": {}}}))]));
+        if keeps {
+            stream.keeps();
+        } else {
+            stream.breaks("law 4");
+        }
+    }
+}
+
+#[test]
 fn a_status_that_another_writes_breaks_the_law_of_one_writer() {
     let mut stream = Stream::new();
     let theirs = json!({"f:status": {"f:clusterHPADesired": {}}});

@@ -122,6 +122,33 @@ async fn a_karmada_that_does_not_follow_keeps_nobody_for_ever() {
     stage.runs.shutdown().await;
     stage.pass(300).await;
     assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.conditions().await);
+    // Karmada is back, and finds nothing to scale.
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    let web = stage.get("Deployment", "web").await;
+    assert_eq!(binding["spec"]["replicas"], web["spec"]["replicas"]);
+    one.stop().await;
+}
+
+/// Karmada no longer copies what its template asks for, and its scheduler would divide what the binding asked for last.
+#[tokio::test(start_paused = true)]
+async fn a_workload_whose_policy_is_gone_keeps_its_replicas_when_it_is_let_go() {
+    let (stage, one) =
+        super::edits::running_with(json!({"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}})).await;
+    let objects = Objects::new(stage.fleet.member("member2").unwrap().client());
+    let about = json!({"metadata": {"name": "web", "namespace": "prod"}});
+    objects.merge(&kind("Deployment"), &about, "", &json!({"spec": {"replicas": 4}})).await.unwrap();
+    stage.pass(8).await;
+    let before = stage.replicas().await;
+    assert!(before.contains('4'), "{before}");
+    stage.delete("PropagationPolicy", "web").await;
+    stage.pass(30).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(label(&binding, "propagationpolicy.karmada.io/permanent-id"), "");
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(30).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.conditions().await);
+    stage.pass(300).await;
+    assert_eq!(stage.replicas().await, before);
     one.stop().await;
 }
 

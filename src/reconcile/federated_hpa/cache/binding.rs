@@ -181,6 +181,12 @@ impl Binding {
         self.suspended() && self.marked().is_none() && self.entries.is_empty()
     }
 
+    /// Whether a policy claims it: only then Karmada copies into it what its template asks for.
+    #[must_use]
+    pub fn is_claimed(&self) -> bool {
+        [names::POLICY, names::CLUSTER_POLICY].iter().any(|name| self.annotation(name).is_some())
+    }
+
     fn annotation(&self, name: &str) -> Option<&str> {
         self.object.metadata.annotations.as_ref()?.get(name).map(String::as_str)
     }

@@ -5,6 +5,7 @@ pub mod apply;
 pub mod leader_resync;
 pub mod release;
 mod releases;
+pub mod requested;
 pub mod rewrite;
 pub mod takeover;
 pub mod writer;

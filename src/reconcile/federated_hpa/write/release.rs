@@ -8,18 +8,16 @@
 
 use std::time::Duration;
 
-use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::apply::{Applier, ApplyContext};
-use super::releases::{PATIENCE, ReleaseProgress};
+use super::releases::{PATIENCE, ReleaseProgress, Scaling};
+use super::requested::{is_counted, whole};
 use super::takeover::{Takeover, labelled, target};
 use super::writer::{Meta, Scalable};
-use crate::api::ResourceBinding;
 use crate::controller::failure::{Asked, WriteError, reason};
 use crate::controller::key::Key;
-use crate::convert;
 use crate::convert::fleet::{number, replicas};
 use crate::decision::backoff::ErrorClass;
 use crate::decision::kinds::keeps_by_itself;
@@ -28,9 +26,7 @@ use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
 use crate::reconcile::federated_hpa::names;
-use crate::reconcile::federated_hpa::observe::live_state::can_be_asked;
-use crate::reconcile::federated_hpa::observe::members::proxied;
-use crate::reconcile::federated_hpa::observe::{is_silent, reported};
+use crate::reconcile::federated_hpa::observe::is_silent;
 use crate::reconcile::scale_target::{ResourcePath, TargetRef};
 use crate::runtime::clock::steady;
 use crate::runtime::leader::Leader;
@@ -39,8 +35,10 @@ use crate::runtime::leader::Leader;
 const UNCOUNTED: Duration = Duration::from_secs(15);
 /// A pending condition is checked again after this time.
 const LOOK: Duration = Duration::from_mins(1);
-/// Most clusters to query at a time.
-const ASKED: usize = 16;
+
+/// Why the label stays.
+const OTHER_ENTRIES: &str = "its clusters run other numbers than their entries in the ResourceBinding, and without the \
+                             label Karmada would set them to these; remove it once the entries are what runs";
 
 /// Progress of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +49,16 @@ pub enum Released {
     Waits(Duration),
     /// The workload is handed back, except for the named steps: only the finalizer remains.
     Wholly(Vec<String>),
+}
+
+/// Progress of the replicas of the template.
+enum Scaled {
+    /// A write was made, or it waits.
+    Continues(Released),
+    /// The binding asks for what the template does.
+    Agrees,
+    /// The binding asks for another number than what runs.
+    Differs,
 }
 
 /// A release.
@@ -93,11 +101,11 @@ impl Release<'_> {
         Ok(Released::Wholly(self.known().undone))
     }
 
-    fn known(self) -> ReleaseProgress {
+    pub(super) fn known(self) -> ReleaseProgress {
         self.takeover.releases.0.lock().get(self.key).cloned().unwrap_or_default()
     }
 
-    fn note(self, note: impl FnOnce(&mut ReleaseProgress)) {
+    pub(super) fn note(self, note: impl FnOnce(&mut ReleaseProgress)) {
         note(self.takeover.releases.0.lock().entry(self.key.clone()).or_default());
     }
 
@@ -201,42 +209,34 @@ impl Release<'_> {
         place: &ResourcePath,
         template: &Meta,
     ) -> Result<Option<Released>, WriteError> {
-        let Self { takeover, applier, leader, view, .. } = self;
+        let Self { takeover, leader, .. } = self;
         let entries = self.entries(binding, (&place.path, target.name)).await;
         let whole = whole(binding, &entries);
-        let mut differs = false;
+        let mut keeps = None;
         // No replicas are requested, or known: the user's number stays, and Karmada divides it.
         if whole > 0 {
-            let group = &binding.object.status.scheduler_observing_affinity_name;
-            let about = ApplyContext { leader, view, binding, group, evicts: false };
-            let stored = binding.entries().iter().map(|(cluster, replicas)| (cluster, *replicas));
-            let stands = stored.eq(entries.iter().map(|entry| (entry.cluster, number(entry.replicas))));
-            let wrote = if stands {
-                self.attempt(applier.follow(about).await)?.unwrap_or(false)
-            } else {
-                let action = Action::UpdateBinding { entries, evictions: Vec::new() };
-                let tried = applier.apply(about, &action).await;
-                let gone = matches!(&tried, Err(WriteError::Failed(failure)) if failure.reason == reason::NOT_FOUND);
-                // Members keep the replicas of other kinds only as long as there is a customization.
-                let unkept = self.retires && !gone && !keeps_by_itself(target.api_version, target.kind);
-                let written = if unkept { tried.map(Some)? } else { self.insist(tried)? }.is_some();
-                differs = !written && !gone;
-                written
-            };
+            let (wrote, differs) = self.enter(binding, target, entries).await?;
             if wrote {
                 return Ok(Some(Released::Partly));
             }
-            if let Some(step) = self.scale(binding, target, (place, template), whole).await? {
+            let scaled = self.scale(binding, target, (place, template), whole).await?;
+            if let Scaled::Continues(step) = scaled {
                 return Ok(Some(step));
             }
+            keeps = if differs {
+                Some(OTHER_ENTRIES.to_owned())
+            } else if matches!(scaled, Scaled::Differs) {
+                let asks = binding.object.spec.replicas.unwrap_or_default();
+                Some(format!(
+                    "its ResourceBinding asks for {asks} replicas where {whole} run, and without the label Karmada would \
+                     divide these; remove it once both ask for what is to run"
+                ))
+            } else {
+                None
+            };
         }
-        // Without the label Karmada would set the members to their old entries.
-        if differs {
-            self.undone(format!(
-                "{target} keeps the label {}: its clusters run other numbers than their entries in the ResourceBinding, and \
-                 without the label Karmada would set them to these; remove it once the entries are what runs",
-                names::RETAIN_REPLICAS
-            ));
+        if let Some(why) = keeps {
+            self.undone(format!("{target} keeps the label {}: {why}", names::RETAIN_REPLICAS));
             return Ok(None);
         }
         let left = takeover.apply_labels(leader, target, place, template, json!({})).await;
@@ -245,144 +245,81 @@ impl Release<'_> {
         Ok(fell.then_some(Released::Partly))
     }
 
-    /// Scales the template to the requested replicas, and waits for Karmada to follow. `None`: it has, or does not.
+    /// Writes the entries. Returns whether it wrote, and whether they differ from what runs.
+    async fn enter(
+        self,
+        binding: &Binding,
+        target: TargetRef<'_>,
+        entries: Vec<Entry<'_>>,
+    ) -> Result<(bool, bool), WriteError> {
+        let Self { applier, leader, view, .. } = self;
+        let group = &binding.object.status.scheduler_observing_affinity_name;
+        let about = ApplyContext { leader, view, binding, group, evicts: false };
+        let stored = binding.entries().iter().map(|(cluster, replicas)| (cluster, *replicas));
+        if stored.eq(entries.iter().map(|entry| (entry.cluster, number(entry.replicas)))) {
+            return Ok((self.attempt(applier.follow(about).await)?.unwrap_or(false), false));
+        }
+        let action = Action::UpdateBinding { entries, evictions: Vec::new() };
+        let tried = applier.apply(about, &action).await;
+        let gone = matches!(&tried, Err(WriteError::Failed(failure)) if failure.reason == reason::NOT_FOUND);
+        // Members keep the replicas of other kinds only as long as there is a customization.
+        let unkept = self.retires && !gone && !keeps_by_itself(target.api_version, target.kind);
+        let written = if unkept { tried.map(Some)? } else { self.insist(tried)? }.is_some();
+        Ok((written, !written && !gone))
+    }
+
+    /// Scales the template to the requested replicas, and waits until Karmada has copied them into the binding. Where it
+    /// does not, they are written there: its scheduler would divide what the binding asked for before.
     async fn scale(
         self,
         binding: &Binding,
         target: TargetRef<'_>,
         (place, template): (&ResourcePath, &Meta),
         whole: Replicas,
-    ) -> Result<Option<Released>, WriteError> {
-        if binding.object.spec.replicas.unwrap_or_default() == number(whole) {
-            return Ok(None);
+    ) -> Result<Scaled, WriteError> {
+        let asks = binding.object.spec.replicas.unwrap_or_default();
+        if asks == number(whole) {
+            return Ok(Scaled::Agrees);
         }
-        let now = steady();
-        if let Some((_, at)) = self.known().scaled.filter(|(to, _)| *to == whole) {
-            let patience = if is_counted(&binding.object) { PATIENCE } else { UNCOUNTED };
-            let left = patience.saturating_sub(now.saturating_duration_since(at));
-            if !left.is_zero() && !self.is_late() {
-                return Ok(Some(Released::Waits(left.min(LOOK))));
+        let (counted, patience, now) = (is_counted(&binding.object), patience(binding), steady());
+        let Some(scaling) = self.known().scaled.filter(|scaling| scaling.to == whole) else {
+            let resource = format!("{}/scale", place.plural);
+            let asked = Asked { verb: "patch", group: &place.group, resource: &resource, object: &target };
+            let workload = Scalable { path: &place.path, name: target.name, asked };
+            let scaled = self.applier.writer.scale(self.leader, workload, &template.metadata, number(whole)).await;
+            if self.attempt(scaled)?.is_none() {
+                return Ok(if counted { Scaled::Differs } else { Scaled::Agrees });
             }
-            if is_counted(&binding.object) {
-                self.undone(format!("Karmada did not follow {target} to {whole} replicas in time"));
-            }
-            return Ok(None);
-        }
-        let resource = format!("{}/scale", place.plural);
-        let asked = Asked { verb: "patch", group: &place.group, resource: &resource, object: &target };
-        let workload = Scalable { path: &place.path, name: target.name, asked };
-        let scaled = self.applier.writer.scale(self.leader, workload, &template.metadata, number(whole)).await;
-        if self.attempt(scaled)?.is_none() {
-            return Ok(None);
-        }
-        self.note(|progress| progress.scaled = Some((whole, now)));
-        // Karmada copies it into the binding.
-        Ok(Some(Released::Waits(if is_counted(&binding.object) { LOOK } else { UNCOUNTED })))
-    }
-
-    /// The entries with the requested replicas of the members. The members are queried: existing replicas are fewer
-    /// where pods cannot be created, and more during a rollout.
-    async fn entries<'b>(self, binding: &'b Binding, (path, name): (&str, &str)) -> Vec<Entry<'b>> {
-        let known = self.known().asked;
-        let stored = binding.entries();
-        let mut unasked: Vec<String> = Vec::new();
-        // What runs of a workload that is not Karmada's is not handed back.
-        let own = |cluster: &str| binding.left_alone().all(|(other, _)| other != cluster);
-        for (cluster, _) in stored.iter().filter(|(cluster, _)| !known.contains_key(*cluster) && own(cluster)) {
-            unasked.push(cluster.to_owned());
-        }
-        for clusters in unasked.chunks(ASKED) {
-            let mut answers = Vec::new();
-            for cluster in clusters {
-                answers.push(self.ask(cluster, path, name));
-            }
-            let answers = join_all(answers).await;
-            let answered = clusters.iter().zip(answers).filter_map(|(cluster, reply)| Some((cluster.clone(), reply?)));
-            self.note(|progress| progress.asked.extend(answered));
-        }
-        let asked = self.known().asked;
-        let fill =
-            |cluster, stored| asked.get(cluster).copied().unwrap_or_else(|| self.guess(binding, cluster, stored));
-        let entry = |(cluster, stored)| Entry { cluster, replicas: fill(cluster, stored) };
-        stored.iter().map(|(cluster, number)| (cluster, replicas(*number))).map(entry).collect()
-    }
-
-    async fn ask(self, cluster: &str, path: &str, name: &str) -> Option<Replicas> {
-        let writer = &self.applier.writer;
-        if is_silent(self.view, cluster)
-            || !writer.cache.cluster(cluster).is_some_and(|known| can_be_asked(&known.object))
-        {
-            return None;
-        }
-        let object = format!("{name} in cluster {cluster}");
-        let asked = Asked { verb: "get", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
-        let path = proxied(cluster, path);
-        writer.wanted(Scalable { path: &path, name, asked }).await.map(replicas)
-    }
-
-    /// Assumed requested replicas of a cluster that cannot be queried: its last replicas, without the extra ones of a
-    /// rollout, or its entry.
-    fn guess(self, binding: &Binding, cluster: &str, stored: Replicas) -> Replicas {
-        let wished = self.known().wished.get(cluster).copied().filter(|wished| *wished > 0);
-        let ran = reported(binding, cluster).map(|status| {
-            let rolls = status.updated_replicas.is_some_and(|updated| updated < status.replicas);
-            let most = wished.filter(|_| rolls).unwrap_or(Replicas::MAX);
-            replicas(status.replicas).min(most)
-        });
-        let ran = ran.filter(|runs| *runs > 0);
-        let mut kept = self.view.federated_hpa.desired();
-        let zero = kept.any(|(name, kept)| name == cluster && convert::memory::read(kept).1.zero);
-        ran.unwrap_or(if zero { 0 } else { stored })
-    }
-}
-
-/// Whether Karmada divides the replicas of the kind. For other kinds each cluster gets the number of the template.
-#[must_use]
-pub fn is_counted(binding: &ResourceBinding) -> bool {
-    let resource = &binding.spec.resource;
-    let native =
-        matches!((&*resource.api_version, &*resource.kind), ("apps/v1", "Deployment" | "StatefulSet" | "ReplicaSet"));
-    native || binding.spec.replicas.is_some_and(|replicas| replicas > 0)
-}
-
-/// Replicas of the template with which the scheduler keeps the entries: their sum where the placement divides. Where
-/// every cluster gets all of them: the greatest entry, so that no pod is removed.
-fn whole(binding: &Binding, entries: &[Entry<'_>]) -> Replicas {
-    let replicas = entries.iter().map(|entry| entry.replicas);
-    if is_counted(&binding.object) && binding.divides() {
-        replicas.fold(0, Replicas::saturating_add)
-    } else {
-        replicas.max().unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    #[test]
-    fn a_binding_that_no_decision_may_be_based_on_is_handed_back_with_what_it_asks_for() {
-        let whole = |placement: Value, scheduler: Value| {
-            let binding = json!({"metadata": {"name": "web-deployment", "namespace": "prod"},
-                "spec": {"placement": placement, "schedulerName": scheduler, "replicas": 4,
-                    "clusters": [{"name": "a", "replicas": 8}, {"name": "b", "replicas": 6}]}});
-            let binding = Binding::of(&serde_json::from_value(binding).unwrap());
-            let entries: Vec<Entry<'_>> = binding
-                .entries()
-                .iter()
-                .map(|(cluster, number)| Entry { cluster, replicas: replicas(*number) })
-                .collect();
-            (binding.placement().is_ok(), whole(&binding, &entries))
+            self.note(|progress| progress.scaled = Some(Scaling { to: whole, from: asks, at: now, copied: false }));
+            let copies = if patience.is_zero() { Released::Partly } else { Released::Waits(patience.min(LOOK)) };
+            return Ok(Scaled::Continues(copies));
         };
-        let placement = |kind: &str| json!({"replicaScheduling": {"replicaSchedulingType": kind}});
-        assert_eq!(whole(placement("Divided"), json!("")), (true, 14));
-        assert_eq!(whole(placement("Duplicated"), json!("")), (true, 8));
-        // Karmada is newer: one member is of another type, or the placement itself.
-        assert_eq!(whole(placement("Divided"), json!(5)), (false, 14));
-        let newer = |kind: &str| json!({"spreadConstraints": 5, "replicaScheduling": {"replicaSchedulingType": kind}});
-        assert_eq!(whole(newer("Divided"), json!("")), (false, 14));
-        assert_eq!(whole(newer("Duplicated"), json!("")), (false, 8));
+        let left = patience.saturating_sub(now.saturating_duration_since(scaling.at));
+        if !left.is_zero() && !self.is_late() {
+            return Ok(Scaled::Continues(Released::Waits(left.min(LOOK))));
+        }
+        // Karmada follows what somebody else asks for meanwhile.
+        if !counted || asks != scaling.from {
+            return Ok(Scaled::Agrees);
+        }
+        if scaling.copied {
+            return Ok(Scaled::Differs);
+        }
+        let patch = json!({"spec": {"replicas": number(whole)}});
+        let written = self.applier.writer.binding(self.leader, &binding.object, patch, false).await;
+        if self.attempt(written)?.is_none() {
+            return Ok(Scaled::Differs);
+        }
+        self.note(|progress| progress.scaled = Some(Scaling { copied: true, ..scaling }));
+        Ok(Scaled::Continues(Released::Partly))
+    }
+}
+
+/// Longest wait until Karmada has copied the replicas of the template into the binding.
+fn patience(binding: &Binding) -> Duration {
+    match (is_counted(&binding.object), binding.is_claimed()) {
+        (false, _) => UNCOUNTED,
+        (true, true) => PATIENCE,
+        (true, false) => Duration::ZERO,
     }
 }

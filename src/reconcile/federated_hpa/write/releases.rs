@@ -26,10 +26,23 @@ pub(super) struct ReleaseProgress {
     pub(super) wished: BTreeMap<String, Replicas>,
     /// Replicas requested in members after their HPAs are gone.
     pub(super) asked: BTreeMap<String, Replicas>,
-    /// Replicas written to the template, and when.
-    pub(super) scaled: Option<(Replicas, Instant)>,
+    /// What was written to the template.
+    pub(super) scaled: Option<Scaling>,
     /// Skipped steps.
     pub(super) undone: Vec<String>,
+}
+
+/// Replicas that the template got.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scaling {
+    /// What it asks for since.
+    pub(super) to: Replicas,
+    /// What the binding asked for then.
+    pub(super) from: i32,
+    /// When.
+    pub(super) at: Instant,
+    /// Whether the binding got the same, as Karmada did not copy it.
+    pub(super) copied: bool,
 }
 
 /// The releases in progress; lost with the process, which only restarts the waits.

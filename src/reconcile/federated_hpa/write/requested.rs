@@ -1,0 +1,128 @@
+//! Replicas that the members of a workload ask for when it is handed back. Talks to the API server.
+
+use futures::future::join_all;
+
+use super::release::Release;
+use crate::api::ResourceBinding;
+use crate::controller::failure::Asked;
+use crate::convert;
+use crate::convert::fleet::replicas;
+use crate::decision::plan::Entry;
+use crate::decision::split::Replicas;
+use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::observe::live_state::can_be_asked;
+use crate::reconcile::federated_hpa::observe::members::proxied;
+use crate::reconcile::federated_hpa::observe::{is_silent, reported};
+
+use super::writer::Scalable;
+
+/// Most clusters to query at a time.
+const ASKED: usize = 16;
+
+impl Release<'_> {
+    /// The entries with the requested replicas of the members. The members are queried: existing replicas are fewer
+    /// where pods cannot be created, and more during a rollout.
+    pub(super) async fn entries<'b>(self, binding: &'b Binding, (path, name): (&str, &str)) -> Vec<Entry<'b>> {
+        let known = self.known().asked;
+        let stored = binding.entries();
+        let mut unasked: Vec<String> = Vec::new();
+        // What runs of a workload that is not Karmada's is not handed back.
+        let own = |cluster: &str| binding.left_alone().all(|(other, _)| other != cluster);
+        for (cluster, _) in stored.iter().filter(|(cluster, _)| !known.contains_key(*cluster) && own(cluster)) {
+            unasked.push(cluster.to_owned());
+        }
+        for clusters in unasked.chunks(ASKED) {
+            let mut answers = Vec::new();
+            for cluster in clusters {
+                answers.push(self.ask(cluster, path, name));
+            }
+            let answers = join_all(answers).await;
+            let answered = clusters.iter().zip(answers).filter_map(|(cluster, reply)| Some((cluster.clone(), reply?)));
+            self.note(|progress| progress.asked.extend(answered));
+        }
+        let asked = self.known().asked;
+        let fill =
+            |cluster, stored| asked.get(cluster).copied().unwrap_or_else(|| self.guess(binding, cluster, stored));
+        let entry = |(cluster, stored)| Entry { cluster, replicas: fill(cluster, stored) };
+        stored.iter().map(|(cluster, number)| (cluster, replicas(*number))).map(entry).collect()
+    }
+
+    async fn ask(self, cluster: &str, path: &str, name: &str) -> Option<Replicas> {
+        let writer = &self.applier.writer;
+        if is_silent(self.view, cluster)
+            || !writer.cache.cluster(cluster).is_some_and(|known| can_be_asked(&known.object))
+        {
+            return None;
+        }
+        let object = format!("{name} in cluster {cluster}");
+        let asked = Asked { verb: "get", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
+        let path = proxied(cluster, path);
+        writer.wanted(Scalable { path: &path, name, asked }).await.map(replicas)
+    }
+
+    /// Assumed requested replicas of a cluster that cannot be queried: its last replicas, without the extra ones of a
+    /// rollout, or its entry.
+    fn guess(self, binding: &Binding, cluster: &str, stored: Replicas) -> Replicas {
+        let wished = self.known().wished.get(cluster).copied().filter(|wished| *wished > 0);
+        let ran = reported(binding, cluster).map(|status| {
+            let rolls = status.updated_replicas.is_some_and(|updated| updated < status.replicas);
+            let most = wished.filter(|_| rolls).unwrap_or(Replicas::MAX);
+            replicas(status.replicas).min(most)
+        });
+        let ran = ran.filter(|runs| *runs > 0);
+        let mut kept = self.view.federated_hpa.desired();
+        let zero = kept.any(|(name, kept)| name == cluster && convert::memory::read(kept).1.zero);
+        ran.unwrap_or(if zero { 0 } else { stored })
+    }
+}
+
+/// Whether Karmada divides the replicas of the kind. For other kinds each cluster gets the number of the template.
+#[must_use]
+pub fn is_counted(binding: &ResourceBinding) -> bool {
+    let resource = &binding.spec.resource;
+    let native =
+        matches!((&*resource.api_version, &*resource.kind), ("apps/v1", "Deployment" | "StatefulSet" | "ReplicaSet"));
+    native || binding.spec.replicas.is_some_and(|replicas| replicas > 0)
+}
+
+/// Replicas of the template with which the scheduler keeps the entries: their sum where the placement divides. Where
+/// every cluster gets all of them: the greatest entry, so that no pod is removed.
+pub(super) fn whole(binding: &Binding, entries: &[Entry<'_>]) -> Replicas {
+    let replicas = entries.iter().map(|entry| entry.replicas);
+    if is_counted(&binding.object) && binding.divides() {
+        replicas.fold(0, Replicas::saturating_add)
+    } else {
+        replicas.max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_binding_that_no_decision_may_be_based_on_is_handed_back_with_what_it_asks_for() {
+        let whole = |placement: Value, scheduler: Value| {
+            let binding = json!({"metadata": {"name": "web-deployment", "namespace": "prod"},
+                "spec": {"placement": placement, "schedulerName": scheduler, "replicas": 4,
+                    "clusters": [{"name": "a", "replicas": 8}, {"name": "b", "replicas": 6}]}});
+            let binding = Binding::of(&serde_json::from_value(binding).unwrap());
+            let entries: Vec<Entry<'_>> = binding
+                .entries()
+                .iter()
+                .map(|(cluster, number)| Entry { cluster, replicas: replicas(*number) })
+                .collect();
+            (binding.placement().is_ok(), whole(&binding, &entries))
+        };
+        let placement = |kind: &str| json!({"replicaScheduling": {"replicaSchedulingType": kind}});
+        assert_eq!(whole(placement("Divided"), json!("")), (true, 14));
+        assert_eq!(whole(placement("Duplicated"), json!("")), (true, 8));
+        // Karmada is newer: one member is of another type, or the placement itself.
+        assert_eq!(whole(placement("Divided"), json!(5)), (false, 14));
+        let newer = |kind: &str| json!({"spreadConstraints": 5, "replicaScheduling": {"replicaSchedulingType": kind}});
+        assert_eq!(whole(newer("Divided"), json!("")), (false, 14));
+        assert_eq!(whole(newer("Duplicated"), json!("")), (false, 8));
+    }
+}
