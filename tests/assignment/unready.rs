@@ -123,6 +123,7 @@ fn what_an_hpa_asked_for_a_moment_ago_may_run() {
     assert_eq!((grown.may_run(), grown.running()), (8, 5));
     assert_eq!(Cluster { scaled: false, ..grown }.may_run(), 5);
     assert_eq!(Cluster { wished: Some(6), ..grown }.may_run(), 6, "it asks for fewer again");
+    assert_eq!(Cluster { last: Some(5), ..grown }.may_run(), 8, "it has not counted them itself yet");
     assert_eq!(grows("a", [1, 7], 5, 8).may_run(), 7, "within its max");
     assert_eq!(Cluster { memory: Memory { zero: true, ..Memory::default() }, ..grown }.may_run(), 5);
 }

@@ -83,9 +83,8 @@ impl Law for OneWriter {
             let field = path.join(".");
             let owners = owners(after, &path);
             for owner in owners.iter().filter(|owner| is_ours(owner.manager)) {
-                if !may(*owner, change, &field)
-                    && !(owner.manager == "fhpa-binding" && copies(change, &field, court.world))
-                {
+                let copies = || owner.manager == "fhpa-binding" && copies(change, &field, court.world);
+                if !may(*owner, change, &field) && !copies() {
                     court.breaks(change.about(), format!("{} wrote {field}, which is not its to write", owner.manager));
                 }
             }
