@@ -2,10 +2,11 @@
 //! to the API server.
 
 pub mod apply;
+pub mod counted;
 pub mod leader_resync;
 pub mod release;
 mod releases;
-pub mod requested;
+mod requested;
 pub mod rewrite;
 pub mod takeover;
 pub mod writer;

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::apply::{Applier, ApplyContext};
+use super::counted::{is_counted, whole};
 use super::releases::{PATIENCE, ReleaseProgress, Scaling};
-use super::requested::{is_counted, whole};
 use super::takeover::{Takeover, labelled, target};
 use super::writer::{Meta, Scalable};
 use crate::controller::failure::{Asked, WriteError, reason};
