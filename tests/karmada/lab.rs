@@ -398,10 +398,15 @@ pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 
 /// Waits so long until something holds; says what does not.
 pub async fn within(patience: Duration, what: &str, holds: &mut impl AsyncFnMut() -> bool) {
+    assert!(in_time(patience, holds).await, "not seen within {patience:?}: {what}");
+}
+
+/// Whether something holds within this time.
+pub async fn in_time(patience: Duration, holds: &mut impl AsyncFnMut() -> bool) -> bool {
     let looks = async {
         while !holds().await {
             tokio::time::sleep(LOOK).await;
         }
     };
-    assert!(tokio::time::timeout(patience, looks).await.is_ok(), "not seen within {patience:?}: {what}");
+    tokio::time::timeout(patience, looks).await.is_ok()
 }

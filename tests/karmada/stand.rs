@@ -147,12 +147,8 @@ impl Stand {
     }
 
     pub async fn runs_within(&self, patience: Duration, app: &str, replicas: &[(&str, usize)]) {
-        let in_time = tokio::time::timeout(patience, async {
-            while !replicas.iter().all(|(member, count)| self.observer.ready_in(member, app) == *count) {
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        });
-        if in_time.await.is_err() {
+        let runs = |(member, count): &(&str, usize)| self.observer.ready_in(member, app) == *count;
+        if !lab::in_time(patience, &mut async || replicas.iter().all(runs)).await {
             let mut told = String::new();
             for (member, count) in replicas {
                 let hpa = self.member_hpa(member, app).await.unwrap_or_default();
@@ -185,12 +181,7 @@ impl Stand {
     /// Takes everything of a story away, and waits until it has gone.
     pub async fn clear(&self, name: &str) {
         self.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
-        let in_time = tokio::time::timeout(SOON, async {
-            while self.hpa(name).await.is_some() {
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        });
-        if in_time.await.is_err() {
+        if !lab::in_time(SOON, &mut async || self.hpa(name).await.is_none()).await {
             let (hpa, binding) = (self.hpa(name).await, self.binding(name).await);
             let works = self.works(name).await;
             panic!("the FederatedHPA does not go: {hpa:?}\nbinding: {binding:?}\nWorks:{works}");
@@ -201,12 +192,7 @@ impl Stand {
         // apply its own policy to the one that is being deleted.
         self.later(3 * SOON, "the policy goes", async |stand| stand.placed(name).await.is_none()).await;
         // The garbage collector of a member that is just back takes its time.
-        let in_time = tokio::time::timeout(3 * SOON, async {
-            while self.observer.ready(name) > 0 {
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        });
-        if in_time.await.is_err() {
+        if !lab::in_time(3 * SOON, &mut async || self.observer.ready(name) == 0).await {
             let mut told = self.works(name).await;
             for member in &self.lab.members {
                 let ready = self.observer.ready_in(member.name(), name);

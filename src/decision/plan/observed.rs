@@ -222,8 +222,7 @@ impl Cluster<'_> {
         let hpa = self.hpa.filter(|_| self.scaled && !self.memory.zero && self.current.is_some());
         let most = hpa.and_then(|hpa| hpa.written).map_or(0, |written| written.max);
         // In the moment in which an HPA scales up it still reports the replicas from before.
-        let asked = self.wished.filter(|_| self.last.is_some());
-        asked.unwrap_or_default().min(most).saturating_sub(self.pending)
+        self.last.and(self.wished).unwrap_or_default().min(most).saturating_sub(self.pending)
     }
 
     /// Whether it has the workload, and does not tell its replicas.

@@ -16,14 +16,16 @@ use crate::playground::pass::Pass;
 /// A policy's claim on an object: the greatest wins.
 type Rank = (i64, bool, u8, std::cmp::Reverse<String>);
 
-/// Labels and annotations with which a policy claims an object.
-const CLAIMS: [(&str, &[&str]); 2] = [
-    (
-        "propagationpolicy.karmada.io/permanent-id",
-        &["propagationpolicy.karmada.io/name", "propagationpolicy.karmada.io/namespace"],
-    ),
-    ("clusterpropagationpolicy.karmada.io/permanent-id", &["clusterpropagationpolicy.karmada.io/name"]),
-];
+/// Label of what a PropagationPolicy claims: its uid.
+const POLICY_ID: &str = "propagationpolicy.karmada.io/permanent-id";
+/// Annotations of it: name and namespace of the policy.
+const POLICY: [&str; 2] = ["propagationpolicy.karmada.io/name", "propagationpolicy.karmada.io/namespace"];
+/// Label of what a ClusterPropagationPolicy claims: its uid.
+const CLUSTER_POLICY_ID: &str = "clusterpropagationpolicy.karmada.io/permanent-id";
+/// Annotation of it: name of the policy.
+const CLUSTER_POLICY: [&str; 1] = ["clusterpropagationpolicy.karmada.io/name"];
+/// Label and annotations of each claim.
+const CLAIMS: [(&str, &[&str]); 2] = [(POLICY_ID, &POLICY), (CLUSTER_POLICY_ID, &CLUSTER_POLICY)];
 
 /// Whether a policy claims the binding. Karmada's scheduler looks at no other.
 pub(super) fn is_claimed(binding: &Value) -> bool {
@@ -180,12 +182,11 @@ fn precision(selector: &Value, template: &Value) -> Option<u8> {
 fn marks(policy: &Value) -> (Value, Value) {
     let uid = text(policy, "/metadata/uid");
     if namespace(policy).is_empty() {
-        let labels = json!({"clusterpropagationpolicy.karmada.io/permanent-id": uid});
-        return (labels, json!({"clusterpropagationpolicy.karmada.io/name": name(policy)}));
+        let [by_name] = CLUSTER_POLICY;
+        return (json!({CLUSTER_POLICY_ID: uid}), json!({by_name: name(policy)}));
     }
-    let annotations = json!({"propagationpolicy.karmada.io/name": name(policy),
-        "propagationpolicy.karmada.io/namespace": namespace(policy)});
-    (json!({"propagationpolicy.karmada.io/permanent-id": uid}), annotations)
+    let [by_name, by_namespace] = POLICY;
+    (json!({POLICY_ID: uid}), json!({by_name: name(policy), by_namespace: namespace(policy)}))
 }
 
 fn merged(object: &Value, path: &str, more: &Value) -> Value {
