@@ -147,6 +147,9 @@ async fn a_workload_whose_policy_is_gone_keeps_its_replicas_when_it_is_let_go() 
     stage.delete("FederatedHPA", "web").await;
     stage.pass(30).await;
     assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.conditions().await);
+    is_let_go(&stage, 6).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["replicas"], 6, "what the template asks for");
     stage.pass(300).await;
     assert_eq!(stage.replicas().await, before);
     one.stop().await;
