@@ -1,7 +1,5 @@
 //! Applies operations to a scene: those of users, and faults. No sockets.
 
-use std::sync::atomic::Ordering;
-
 use fhpa::decision::freeze::FREEZE;
 use fhpa::playground::json::{items, set};
 use fhpa::playground::member::Link;
@@ -62,7 +60,7 @@ impl Scene {
             Operation::DropLease => self.drop_lease().await,
             Operation::Freeze { on } => self.freeze(*on).await,
             Operation::Upgrade { on } => self.upgrade(*on).await,
-            Operation::SilenceWebhook { on } => self.silent.store(*on, Ordering::SeqCst),
+            Operation::SilenceWebhook { on } => self.silence(*on),
             Operation::Clock { replica, by } => self.replicas[*replica].wall.jump(*by),
             _ => self.happen_to_world(what).await,
         }

@@ -191,11 +191,17 @@ impl Scene {
             self.plain_hpa(workload, false).await;
         }
         self.fleet.lag(SignedDuration::ZERO);
-        self.silent.store(false, Ordering::SeqCst);
+        self.silence(false);
         self.upgrade(false).await;
         self.freeze(false).await;
         self.install().await;
         self.watched.acts(true);
+    }
+
+    /// The webhook does not answer from now on, or does again.
+    pub fn silence(&self, on: bool) {
+        self.silent.store(on, Ordering::SeqCst);
+        self.watched.reviews(!on);
     }
 
     /// Serves Karmada's definitions of both kinds, or ours.

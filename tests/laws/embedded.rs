@@ -98,6 +98,11 @@ impl Watched {
         self.laws().acts(self.clock.now(), acts);
     }
 
+    /// Whether the webhook answers from now on.
+    pub fn reviews(&self, reviews: bool) {
+        self.laws().reviews(self.clock.now(), reviews);
+    }
+
     /// What was broken until now, since this was last asked.
     pub fn broken(&self) -> Vec<Broken> {
         let mut laws = self.laws();

@@ -136,12 +136,19 @@ impl LetsGo {
 fn due(court: &Court<'_>) -> Vec<String> {
     let world = court.world;
     let mut held = Vec::new();
+    // That a workload was handed back can be noted in its object only while the webhook answers.
+    let holds = |name: &Name, hpa: &Federated| {
+        world.reviews
+            || world.binding(hpa.workload()).is_some_and(|binding| binding.suspended)
+            || world.sent.values().any(|sent| sent.owner == *name && !sent.deleting)
+    };
     for (name, hpa) in world.federated.iter().filter(|(_, hpa)| hpa.held) {
+        let acts = !hpa.suspends && holds(name, hpa);
         if hpa.deleting {
             held.push(format!("FederatedHPA {name}, which is deleted"));
-        } else if hpa.centralized && !hpa.suspends {
+        } else if acts && hpa.centralized {
             held.push(format!("FederatedHPA {name}, {CENTRALIZED}"));
-        } else if !hpa.suspends && hpa.taken.as_ref().is_some_and(|taken| *taken != hpa.target) {
+        } else if acts && hpa.taken.as_ref().is_some_and(|taken| *taken != hpa.target) {
             held.push(format!("FederatedHPA {name}, which scales {} now", hpa.target));
         }
     }

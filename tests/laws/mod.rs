@@ -215,6 +215,13 @@ impl Laws {
         self.acts = acts;
     }
 
+    /// Whether the webhook answers from `now` on.
+    pub fn reviews(&mut self, now: Timestamp, reviews: bool) {
+        self.pass(now);
+        self.world.reviews = reviews;
+        self.passed(now);
+    }
+
     /// Inputs stay as they are from now on: what goes to and fro is noted from here.
     pub fn freeze(&mut self) {
         self.rest = Rest::new(self.world.now);

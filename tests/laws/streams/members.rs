@@ -655,6 +655,34 @@ fn an_object_that_became_centralized_is_handed_over_after_the_longest_time_of_a_
 }
 
 #[test]
+fn that_a_workload_was_handed_back_is_noted_when_the_webhook_answers() {
+    let retargeted = |reviews: bool, back: bool| {
+        let mut stream = Stream::new();
+        stream.reviews(reviews);
+        stream.edit("", "FederatedHPA", |hpa| hpa["spec"]["scaleTargetRef"]["name"] = json!("shop"));
+        if back {
+            for cluster in ["member1", "member2"] {
+                stream.delete("", &work(cluster, 1, 1));
+            }
+            stream.edit("", "ResourceBinding", |binding| binding["spec"]["suspension"] = json!({}));
+        }
+        stream.pass(290);
+        stream.broken();
+        stream.pass(20);
+        let late = stream.broken().iter().any(|broken| broken.contains("was not let go"));
+        stream.reviews(true);
+        stream.pass(290);
+        let again = stream.broken().iter().any(|broken| broken.contains("was not let go"));
+        stream.pass(20);
+        let noted = stream.broken().iter().all(|broken| !broken.contains("was not let go"));
+        (late, again, !noted)
+    };
+    assert_eq!(retargeted(false, true), (false, false, true), "in time once it answers");
+    assert_eq!(retargeted(true, true), (true, false, false));
+    assert_eq!(retargeted(false, false), (true, false, false));
+}
+
+#[test]
 fn what_karmada_divides_before_a_workload_is_taken_over_is_not_fhpas_doing() {
     let divided = |writes: bool| {
         let mut stream = Stream::new();

@@ -95,6 +95,11 @@ impl Stream {
         self.laws.acts(self.now, acts);
     }
 
+    /// The webhook answers from now on, or does not.
+    pub fn reviews(&mut self, reviews: bool) {
+        self.laws.reviews(self.now, reviews);
+    }
+
     /// Which laws were broken since this was last asked, and by whom.
     pub fn broken(&mut self) -> Vec<String> {
         self.laws.broken().iter().map(ToString::to_string).collect()

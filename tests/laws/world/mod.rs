@@ -224,6 +224,8 @@ pub struct World {
     pub now: Timestamp,
     /// Since when somebody can act.
     pub acts_since: Timestamp,
+    /// Whether the webhook answers: without it no FederatedHPA can be changed.
+    pub reviews: bool,
     pub federated: BTreeMap<Name, Federated>,
     /// Workloads whose FederatedHPA has gone, and when: the last writes for it may be seen after it.
     pub departed: VecDeque<(Timestamp, Target)>,
@@ -245,6 +247,7 @@ impl World {
         Self {
             now,
             acts_since: now,
+            reviews: true,
             federated: BTreeMap::new(),
             departed: VecDeque::new(),
             bindings: BTreeMap::new(),
