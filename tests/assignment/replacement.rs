@@ -69,6 +69,30 @@ fn ten_of_fifteen_leave_and_fifteen_stay_ready() {
 }
 
 #[test]
+fn a_cluster_that_leaves_keeps_its_min_until_what_it_runs_is_ready_elsewhere() {
+    let left = |min, max| {
+        let hpa = |bounds: Bounds| {
+            let (written, outstanding) = (Some(bounds), bounds.max);
+            Some(Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding, held: false })
+        };
+        let a = Cluster { hpa: hpa(total(min, max - 3)), chosen: false, state: LEAVES, ..runs("a", 10) };
+        let b = Cluster { hpa: hpa(total(3, 3)), available: Some(90), ..runs("b", 3) };
+        let mut request = request(total(13, max), Policy::StaticWeighted, vec![a, b]);
+        request.replacement = Some(SignedDuration::from_mins(10));
+        request.basis = Some(plan(&request).basis);
+        let plan = plan(&request);
+        plan.now().find_map(|step| match step.action {
+            Action::ApplyHpa { cluster: "a", bounds, .. } => Some(bounds),
+            _ => None,
+        })
+    };
+    assert_eq!(left(10, 30), Some(total(10, 10)), "its HPA would remove what the load does not need");
+    assert_eq!(left(4, 30), Some(total(4, 10)));
+    assert_eq!(left(0, 30), Some(total(1, 10)));
+    assert_eq!(left(10, 13), Some(total(8, 8)), "a part is released first");
+}
+
+#[test]
 fn what_replaces_a_cluster_is_held_as_long_as_karmada_evicts_it() {
     let mut world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");

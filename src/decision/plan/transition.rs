@@ -86,6 +86,14 @@ pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
     cluster.may_run().min(kept.max(written.max).min(hpa.ceiling()))
 }
 
+/// Bounds of a leaving cluster that may still run `max` replicas. Its min stays: its HPA would remove what only the min
+/// holds before it is ready elsewhere.
+fn remaining(cluster: &Cluster<'_>, max: Replicas) -> Bounds {
+    let written = cluster.hpa.and_then(|hpa| hpa.written);
+    let min = written.map_or(0, |written| written.min).max(1);
+    Bounds { min: min.min(max), max }
+}
+
 /// Replicas that leaving clusters which ran `ran` release at a time, where there is no headroom for both.
 pub(super) fn part(ran: Replicas) -> Replicas {
     ran.checked_div(PART).unwrap_or_default().max(1)
@@ -114,10 +122,7 @@ fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -
             let hold = if running > target.max { Some(Hold::Running { running }) } else { replaces };
             Transition::Have { bounds, hold, held }
         }
-        _ if leaves(cluster, target.is_some()) => {
-            let running = frozen(cluster);
-            Transition::Leave(Bounds { min: running.min(1), max: running })
-        }
+        _ if leaves(cluster, target.is_some()) => Transition::Leave(remaining(cluster, frozen(cluster))),
         (ClusterState::Serving | ClusterState::Silent | ClusterState::Leaving { .. }, _) => Transition::Rest,
     }
 }
@@ -209,7 +214,7 @@ fn fit(
                     Ordering::Greater => *hold,
                 };
             }
-            Some(Transition::Leave(bounds)) => *bounds = Bounds { min: line.max.min(1), max: line.max },
+            Some(Transition::Leave(bounds)) => *bounds = Bounds { min: bounds.min.min(line.max), max: line.max },
             _ => {}
         }
     }

@@ -167,7 +167,7 @@ async fn nobody_leaves_for_a_cluster_that_refuses_its_first_hpa() {
     // Also when it may leave unreplaced.
     stage.pass(720).await;
     assert_eq!(stage.entries().await, "member1=2", "{:?}", stage.messages().await);
-    assert_eq!((stage.replicas().await, stage.bounds().await), ("1 -".into(), "1..1 -".into()));
+    assert_eq!((stage.replicas().await, stage.bounds().await), ("2 -".into(), "2..2 -".into()));
     one.stop().await;
 }
 
