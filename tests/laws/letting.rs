@@ -153,7 +153,7 @@ fn due(court: &Court<'_>) -> Vec<String> {
         }
     }
     for (name, binding) in world.bindings.iter().filter(|(_, binding)| binding.suspended && !binding.deleting) {
-        let served = |hpa: &&super::world::Federated| {
+        let served = |hpa: &&Federated| {
             hpa.workload() == &binding.target || (hpa.target == binding.target && !hpa.deleting && !hpa.centralized)
         };
         if !world.federated.values().any(|hpa| served(&hpa)) {
