@@ -244,6 +244,14 @@ impl Scene {
         self.watched.laws().world().exceeds_quota("prod", None)
     }
 
+    /// Whether a cluster that answers is to be tried again, from which Karmada's own failover evicts what it runs: where it
+    /// still cannot run it, it is evicted again, for ever.
+    pub fn is_evicted_again(&self) -> bool {
+        let laws = self.watched.laws();
+        let world = laws.world();
+        world.federated.values().any(|hpa| hpa.held && hpa.evicted.iter().any(|cluster| world.answers(cluster)))
+    }
+
     /// Objects of which the status says that something is yet to be done.
     pub fn waits(&self) -> Vec<String> {
         let laws = self.watched.laws();

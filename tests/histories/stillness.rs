@@ -94,8 +94,8 @@ pub async fn settle(scene: &mut Scene, look: Look) -> Result<Rest, String> {
         }
     }
     nothing_is_planned(scene).await?;
-    // How far others went meanwhile depends on when a quota refused what.
-    if scene.exceeds_quota() { Ok(Rest::default()) } else { looked_at(scene, look).await }
+    // How far others went meanwhile depends on when a quota refused what, and on when a cluster was tried again.
+    if scene.exceeds_quota() || scene.is_evicted_again() { Ok(Rest::default()) } else { looked_at(scene, look).await }
 }
 
 /// Waits until a replica leads.

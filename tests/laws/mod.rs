@@ -13,6 +13,7 @@ mod budget;
 mod cron;
 pub mod embedded;
 mod lane;
+mod leaving;
 mod letting;
 mod looking;
 mod managed;
@@ -153,6 +154,7 @@ impl Laws {
             Box::<acceptance::RunsWhatItAccepts>::default(),
             Box::<budget::Budget>::default(),
             Box::<pods::Pods>::default(),
+            Box::<leaving::KeepsTheMinOfWhatLeaves>::default(),
             Box::<writers::OneWriter>::default(),
             Box::<absence::SurvivesItsAbsence>::default(),
             Box::<cron::ExactlyOnce>::default(),

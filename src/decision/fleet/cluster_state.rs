@@ -28,7 +28,7 @@ pub struct Facts {
     pub dying: bool,
     /// When Karmada's own failover evicted the workload from it.
     pub evicted: Option<Timestamp>,
-    /// How often it failed recently.
+    /// How often it failed recently, with that eviction.
     pub failed: Option<Failed>,
     /// When failover was last resumed: its toleration begins no earlier.
     pub resumed: Option<Timestamp>,
@@ -48,7 +48,8 @@ pub struct Facts {
 ///
 /// A cluster that answers but has a NoExecute taint past its toleration must leave like one that is not a candidate: it
 /// can still lower its bounds, so law 2 applies to it without an exception. The same holds for a cluster that Karmada's
-/// own failover has begun to evict; it stays out for as long as the toleration of a failed cluster.
+/// own failover has begun to evict; it stays out for as long as the toleration of a failed cluster, and for longer when
+/// that happened again.
 #[must_use]
 pub fn judge(
     member: &Member<'_>,
@@ -72,7 +73,7 @@ pub fn judge(
     if member.readiness == Readiness::Undecoded {
         return here(if held && !dying { ClusterState::Silent } else { ClusterState::Away });
     }
-    let out = evicted.and_then(|evicted| evicted.checked_add(patience.not_ready).ok()).filter(|end| *end > now);
+    let out = evicted.and_then(|evicted| patience.stays_out(evicted, failed, now)).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
         let end = ends(&Taint { added: taint.added.max(resumed), ..taint.clone() });
         // Other clusters have had its share since then: do not wait a second time. Its condition may change while it is
@@ -239,6 +240,8 @@ mod tests {
         assert_eq!(judged(facts(true, 900)), leaves);
         assert_eq!(judged(facts(false, 900)), Judgement { state: ClusterState::Away, ..leaves });
         assert_eq!(judged(facts(false, 700)).state, ClusterState::Serving);
+        let again = Facts { failed: Some(Failed { times: 2, last: at(700) }), ..facts(false, 700) };
+        assert_eq!(judged(again), Judgement { state: ClusterState::Away, next: Some(at(1_300)) });
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::decision::plan::Failed;
 
 /// The wait of a cluster grows no longer after this many failures in a row.
 const MOST_TIMES: u32 = 4;
+/// A cluster that Karmada's own failover evicts again and again stays out no longer than one for which the wait grew
+/// this many times: less than a failure is remembered, since the wait would begin anew otherwise.
+const MOST_TIMES_OUT: u32 = 3;
 
 /// How long to wait for failed clusters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,10 +92,22 @@ impl Patience {
             return tolerated(taint, tolerations, now);
         }
         let times = failed.filter(|failed| !failed.is_forgotten(now)).map_or(0, |failed| failed.times.min(MOST_TIMES));
-        let patience = default.checked_mul(1_i32.checked_shl(times).unwrap_or(i32::MAX)).unwrap_or(SignedDuration::MAX);
-        let end = taint.added.unwrap_or(now).checked_add(patience);
+        let end = taint.added.unwrap_or(now).checked_add(doubled(default, times));
         end.map_or(Tolerated::Forever, Tolerated::Until)
     }
+
+    /// Until when a cluster stays out that Karmada's own failover evicted: for the toleration of a failed cluster, twice
+    /// as long for each recent failure before that.
+    #[must_use]
+    pub fn stays_out(&self, evicted: Timestamp, failed: Option<Failed>, now: Timestamp) -> Option<Timestamp> {
+        let failed = failed.filter(|failed| !failed.is_forgotten(now));
+        let before = failed.map_or(0, |failed| failed.times.saturating_sub(1)).min(MOST_TIMES_OUT);
+        evicted.checked_add(doubled(self.not_ready, before)).ok()
+    }
+}
+
+fn doubled(wait: SignedDuration, times: u32) -> SignedDuration {
+    wait.checked_mul(1_i32.checked_shl(times).unwrap_or(i32::MAX)).unwrap_or(SignedDuration::MAX)
 }
 
 #[cfg(test)]
@@ -122,6 +137,17 @@ mod tests {
         assert_eq!(half.pauses(&fleet(1, 1)), None, "one of two may fail on its own");
         let never = Patience { threshold: 1.0, ..Patience::default() };
         assert_eq!(never.pauses(&fleet(0, 2)), None, "the user's word");
+    }
+
+    #[test]
+    fn a_cluster_that_is_evicted_again_stays_out_for_longer_each_time() {
+        let at = |second| Timestamp::constant(second, 0);
+        let out = |failed, now| Patience::default().stays_out(at(1_000), failed, at(now)).unwrap();
+        let failed = |times| Some(Failed { times, last: at(1_000) });
+        assert_eq!([out(None, 1_010), out(failed(1), 1_010)], [at(1_300); 2]);
+        assert_eq!([2, 3, 4].map(|times| out(failed(times), 1_010)), [at(1_600), at(2_200), at(3_400)]);
+        assert_eq!(out(failed(9), 1_010), at(3_400), "it comes back before the failures are forgotten");
+        assert_eq!(out(failed(9), 90_000), at(1_300), "long ago");
     }
 
     #[test]

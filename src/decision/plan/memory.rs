@@ -63,6 +63,9 @@ pub struct Failed {
 /// The clocks of two leaders may differ by this much: what one noted further in the future, its clock ran ahead.
 pub const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
 
+/// A failure counts for so long.
+const REMEMBERED: SignedDuration = SignedDuration::from_hours(1);
+
 impl Failed {
     /// Whether the last failure lies in the future: the clock of the leader that noted it ran ahead.
     #[must_use]
@@ -73,7 +76,7 @@ impl Failed {
     /// Whether the last failure no longer counts: it is long ago, or nobody knows when it was.
     #[must_use]
     pub fn is_forgotten(self, now: Timestamp) -> bool {
-        self.ran_ahead(now) || self.last.checked_add(SignedDuration::from_hours(1)).is_ok_and(|end| end <= now)
+        self.ran_ahead(now) || self.last.checked_add(REMEMBERED).is_ok_and(|end| end <= now)
     }
 
     /// Counts one more failure.
@@ -81,6 +84,13 @@ impl Failed {
     pub fn again(before: Option<Self>, now: Timestamp) -> Self {
         let times = before.filter(|before| !before.is_forgotten(now)).map_or(0, |before| before.times);
         Self { times: times.saturating_add(1), last: now }
+    }
+
+    /// Counts an eviction by Karmada's own failover as a failure, once.
+    #[must_use]
+    pub fn with_eviction(before: Option<Self>, evicted: Option<Timestamp>) -> Option<Self> {
+        let counts = |evicted: &Timestamp| before.is_none_or(|before| before.last < *evicted);
+        evicted.filter(counts).map(|evicted| Self::again(before, evicted)).or(before)
     }
 }
 
@@ -155,5 +165,22 @@ impl fmt::Display for Cause {
             Self::Pending => "pods cannot be scheduled",
             Self::AtMax => "its HPA is at its max and wants more",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_eviction_counts_as_one_failure() {
+        let at = |second| Timestamp::constant(second, 0);
+        let failed = |times, last| Some(Failed { times, last: at(last) });
+        let with = |before, evicted| Failed::with_eviction(before, Some(at(evicted)));
+        assert_eq!([with(None, 100), with(failed(1, 100), 100)], [failed(1, 100); 2]);
+        assert_eq!(with(failed(1, 100), 500), failed(2, 500));
+        assert_eq!(with(failed(2, 600), 500), failed(2, 600), "it failed after that");
+        assert_eq!(with(failed(3, 100), 4_000), failed(1, 4_000), "that was long ago");
+        assert_eq!(Failed::with_eviction(failed(1, 100), None), failed(1, 100));
     }
 }

@@ -236,6 +236,25 @@ fn a_cluster_that_leaves_before_its_replacement_is_ready_breaks_the_law_of_pods(
 }
 
 #[test]
+fn the_min_of_a_cluster_that_leaves_falls_no_lower_than_its_max_before_its_entry_leaves() {
+    let lowered = |told: &[(&str, i64, i64)], (min, max), entries: &[(&str, i64)]| {
+        let mut stream = Stream::new();
+        stream.put("", work("member1", 6, 6));
+        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = status(told, "True", 10));
+        stream.put("", binding(entries));
+        stream.put("", work("member1", min, max));
+        stream
+    };
+    let (gone, both) = ([("member2", 1, 30)], [("member1", 6), ("member2", 4)]);
+    lowered(&gone, (1, 6), &both).breaks("law 3");
+    lowered(&[("member1", 0, 0), ("member2", 1, 30)], (4, 5), &both).breaks("law 3");
+    lowered(&gone, (5, 5), &both).keeps();
+    lowered(&gone, (6, 6), &both).keeps();
+    lowered(&[("member1", 1, 18), ("member2", 1, 12)], (1, 6), &both).keeps();
+    lowered(&gone, (1, 6), &both[1..]).keeps();
+}
+
+#[test]
 fn a_copy_may_leave_while_another_is_ready() {
     let leaves = |ready: i64, stays: bool| {
         let mut stream = Stream::new();

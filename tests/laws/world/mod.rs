@@ -8,8 +8,8 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-pub use self::read::{address, int, items, label, target_of, text, truth};
-use self::read::{amounts, binding, federated, is_ours, member_hpa, place, sent, workload};
+pub use self::read::{address, int, items, label, sent, target_of, text, truth};
+use self::read::{amounts, binding, federated, is_ours, member_hpa, place, workload};
 use super::Change;
 
 /// Works of a cluster that may still be on their way.
@@ -96,6 +96,8 @@ pub struct Federated {
     pub held: bool,
     /// Bounds by cluster.
     pub desired: BTreeMap<String, Bounds>,
+    /// Clusters that Karmada's own failover took the workload away from, and that wait to be tried again.
+    pub evicted: Vec<String>,
     /// Replicas that a cluster is to help with, by cluster.
     pub helps: BTreeMap<String, i64>,
     pub conditions: Vec<Condition>,

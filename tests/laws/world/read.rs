@@ -68,6 +68,8 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
     // Of a cluster that cannot be written to, the min also asks for what it is to help with.
     let helps = |one: &Value| Some((text(one, "/clusterName").to_owned(), int(one, "/assistReplicas")?));
     let helps = desired.clone().filter_map(helps).collect();
+    let out = desired.clone().filter(|one| !text(one, "/evictionTime").is_empty());
+    let evicted = out.map(|one| text(one, "/clusterName").to_owned()).collect();
     let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), held(one, bounds(Some(one)))));
     let affinity = at(object, "/spec/clusterAffinity").cloned().unwrap_or_default();
     let narrowed =
@@ -92,6 +94,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         deleting: deleting(object),
         held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
         desired: desired.collect(),
+        evicted,
         helps,
         conditions: conditions.collect(),
         current: int(object, "/status/currentReplicas").unwrap_or_default(),
@@ -165,7 +168,8 @@ pub fn address(work: &Value) -> Option<(Name, String)> {
     Some((Name::new(namespace, name), cluster))
 }
 
-pub(super) fn sent(work: &Value) -> Option<Sent> {
+/// What a Work of ours sends.
+pub fn sent(work: &Value) -> Option<Sent> {
     let (owner, cluster) = address(work)?;
     let spec = at(work, "/spec/workload/manifests/0/spec");
     let ours = label(work, "labels", MANAGED_BY) == OURS;

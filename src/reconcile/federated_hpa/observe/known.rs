@@ -1,6 +1,6 @@
 //! What is known of each cluster: binding, reports, eviction tasks, memory. No I/O.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::decision::fleet::patience::Past;
-use crate::decision::plan::{Bounds, Memory};
+use crate::decision::plan::{Bounds, Failed, Memory};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
@@ -24,8 +24,7 @@ pub(super) struct KnownClusters<'a> {
     pub(super) leaving: HashMap<&'a str, Option<Timestamp>>,
     /// Clusters in which Karmada leaves a workload of another alone and fhpa has no HPA, with its messages.
     pub(super) left_alone: HashMap<&'a str, &'a str>,
-    /// When Karmada began to evict its replicas.
-    pub(super) evicted: BTreeMap<&'a str, Timestamp>,
+    /// Target and memory, with what Karmada's own failover evicts by now.
     pub(super) kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
 }
 
@@ -34,12 +33,13 @@ impl<'a> KnownClusters<'a> {
         let spec = &binding.object.spec;
         let tasks = &spec.graceful_eviction_tasks;
         let kept = view.federated_hpa.desired().map(|(cluster, kept)| (cluster, convert::memory::read(kept)));
-        let kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
-        let noted = kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?)));
-        let mut evicted: BTreeMap<&str, Timestamp> = noted.collect();
+        let mut kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
         for (cluster, since) in tasks.iter().filter(|task| is_foreign(task)).filter_map(begun) {
-            let known = evicted.entry(cluster).or_insert(since);
-            *known = since.max(*known);
+            let (_, memory) = kept.entry(cluster).or_default();
+            memory.evicted = memory.evicted.max(Some(since));
+        }
+        for (_, memory) in kept.values_mut() {
+            memory.failed = Failed::with_eviction(memory.failed, memory.evicted);
         }
         Self {
             entries: binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number))).collect(),
@@ -47,7 +47,6 @@ impl<'a> KnownClusters<'a> {
             leaving: tasks.iter().map(|task| (text_of(task, "/fromCluster"), end(task))).collect(),
             // Where fhpa has an HPA, the workload was Karmada's: it goes on while Karmada and the cluster disagree.
             left_alone: binding.left_alone().filter(|(cluster, _)| view.member_hpa(cluster).is_none()).collect(),
-            evicted,
             kept,
         }
     }
@@ -67,7 +66,7 @@ impl<'a> KnownClusters<'a> {
             held: self.entries.keys().copied().chain(members).collect(),
             dying: dying.filter(|cluster| !self.entries.contains_key(cluster)).collect(),
             known: self.kept.iter().filter(|(_, (_, memory))| memory.owes()).map(|(name, _)| *name).collect(),
-            evicted: self.evicted.clone(),
+            evicted: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?))).collect(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
             resumed: resumed(view, now),
             scheduled: binding.object.status.last_scheduled_time.as_ref().map(|time| time.0),

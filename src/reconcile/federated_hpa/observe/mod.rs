@@ -30,7 +30,7 @@ use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
 use crate::decision::health::{DISABLED, SCALING_ACTIVE};
 use crate::decision::hpa::metric::is_outer;
-use crate::decision::plan::{Cluster, ClusterState, Memory, Plan, Purge, Reach, Request};
+use crate::decision::plan::{Cluster, ClusterState, Plan, Purge, Reach, Request};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::estimator::messages::ObjectReference;
 
@@ -257,7 +257,7 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
         eviction_ends: known.leaving.get(name).copied().flatten(),
         left_alone: known.left_alone.contains_key(name),
         target,
-        memory: Memory { evicted: known.evicted.get(name).copied(), ..memory },
+        memory,
         ..Observation::default()
     }
 }
