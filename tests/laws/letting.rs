@@ -17,6 +17,9 @@ pub struct LetsGo {
     waiting: BTreeMap<String, Option<SignedDuration>>,
     /// What the members were asked for before, and until when, by cluster and workload.
     earlier: BTreeMap<(String, Target), VecDeque<(Timestamp, i64)>>,
+    /// Replicas that are right only by a placement which is no more: they do no harm before the binding is resumed, which
+    /// needs a look at it.
+    outdated: BTreeMap<Target, (i64, String)>,
 }
 
 /// An object that became Centralized replaces clusters that leave first, for as long as a replacement may take.
@@ -49,6 +52,7 @@ impl Law for LetsGo {
 
 impl LetsGo {
     fn look(&mut self, court: &mut Court<'_>) {
+        self.look_at_outdated(court);
         let held = due(court);
         self.waiting.retain(|what, _| held.contains(what));
         let mut late = Vec::new();
@@ -78,8 +82,21 @@ impl LetsGo {
         }
     }
 
+    fn look_at_outdated(&mut self, court: &mut Court<'_>) {
+        let world = court.world;
+        let stays = |target: &Target| world.binding(target).is_some_and(|binding| binding.suspended);
+        let resumed: Vec<Target> = self.outdated.keys().filter(|target| !stays(target)).cloned().collect();
+        for target in resumed {
+            let Some((given, why)) = self.outdated.remove(&target) else { continue };
+            let asks = world.templates.get(&target).map(|template| template.asked);
+            if world.binding(&target).is_some() && asks == Some(given) {
+                court.breaks(&target, why);
+            }
+        }
+    }
+
     /// A template is given back with what its members are asked for.
-    fn saw_replicas(&self, change: &Change<'_>, court: &mut Court<'_>) {
+    fn saw_replicas(&mut self, change: &Change<'_>, court: &mut Court<'_>) {
         let Some((before, after)) = change.before.zip(change.after) else { return };
         let replicas = |object| int(object, "/spec/replicas");
         if after.pointer("/spec/template").is_none() || replicas(before) == replicas(after) {
@@ -113,21 +130,26 @@ impl LetsGo {
                 lately.fold((now, now), |(low, high), (_, asked)| (low.min(*asked), high.max(*asked)))
             })
             .collect();
-        let whole = |asked: Vec<i64>| {
-            if binding.divides { asked.iter().sum() } else { asked.iter().copied().max().unwrap_or_default() }
-        };
-        let low: i64 = whole(asked.iter().map(|(low, _)| *low).collect());
-        let high: i64 = whole(asked.iter().map(|(_, high)| *high).collect());
         let silent = binding.entries.keys().any(|cluster| !world.answers(cluster));
-        let wrong = given < low || given > high && !silent;
-        if wrong || given == 0 && replicas(before) != Some(0) && asked.is_empty() {
-            court.breaks(
-                change.about(),
-                format!(
-                    "its replicas were set from {:?} to {given}, and its members are asked for {asked:?}",
-                    replicas(before)
-                ),
-            );
+        let wrong = |divides: bool| {
+            let whole = |asked: Vec<i64>| {
+                if divides { asked.iter().sum() } else { asked.iter().copied().max().unwrap_or_default() }
+            };
+            let low: i64 = whole(asked.iter().map(|(low, _)| *low).collect());
+            let high: i64 = whole(asked.iter().map(|(_, high)| *high).collect());
+            given < low || given > high && !silent
+        };
+        self.outdated.remove(&target);
+        let lost = given == 0 && replicas(before) != Some(0) && asked.is_empty();
+        if !lost && !wrong(binding.divides) {
+            return;
+        }
+        let was = replicas(before);
+        let why = format!("its replicas were set from {was:?} to {given}, and its members are asked for {asked:?}");
+        if binding.suspended && !lost && !wrong(!binding.divides) {
+            self.outdated.insert(target, (given, why));
+        } else {
+            court.breaks(change.about(), why);
         }
     }
 }

@@ -62,8 +62,8 @@ pub fn judge(
     let ends = |taint: &Taint<'_>| patience.tolerated(taint, tolerations, failed, now);
     let over = |end: Tolerated| matches!(end, Tolerated::Until(end) if end <= now);
     let later = |end: Tolerated| match end {
-        Tolerated::Until(end) if held => Some(end),
-        _ => None,
+        Tolerated::Until(end) => Some(end),
+        Tolerated::Forever => None,
     };
     let here = |state| Judgement { state, next: None };
     if member.deleting {
@@ -261,6 +261,8 @@ mod tests {
         );
         assert_eq!(cluster_state(&member, &[], true), (ClusterState::Leaving { evicted: true }, None));
         assert_eq!(cluster_state(&member, &[], false), (ClusterState::Away, None));
+        let unheld = cluster_state(&member, &for_seconds("k", 200), false);
+        assert_eq!(unheld, (ClusterState::Serving, Some(at(1_100))), "what it is to get goes elsewhere then");
     }
 
     #[test]

@@ -18,7 +18,7 @@
 //! cluster left, while another serves or once it was handed back; a quarter of the replicas of each leaving cluster
 //! where `maxReplicas` leaves no headroom; the end of the time limit of a replacement, also of one after a takeover, a
 //! taint, a label or a change of mode; what a member's HPA added since the workload was Duplicated, while the maxes of
-//! all clusters come down; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes
+//! all clusters come down, or since nobody can act who would raise a lower max again that Karmada's queue holds back; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes
 //! Karmada refuse every division of them, but for a release.
 
 mod past;
@@ -73,7 +73,7 @@ impl Law for Pods {
             return;
         }
         if change.kind == "HorizontalPodAutoscaler" {
-            self.saw_hpa(change, world, court.terms.queue);
+            self.saw_hpa(change, court);
             return;
         }
         let object = change.object();
@@ -208,7 +208,8 @@ impl Pods {
         }
     }
 
-    fn saw_hpa(&mut self, change: &Change<'_>, world: &World, queue: SignedDuration) {
+    fn saw_hpa(&mut self, change: &Change<'_>, court: &Court<'_>) {
+        let (world, queue) = (court.world, court.terms.queue);
         let name = Name::of(change.object());
         let Some(hpa) = world.federated.get(&name) else { return };
         let Some(past) = self.past.get_mut(hpa.workload()) else { return };
@@ -221,14 +222,15 @@ impl Pods {
         }
         let share = past.shares.entry(change.place.to_owned()).or_default();
         (share.min, share.max) = bounds.map_or((0, i64::MAX), |bounds| (bounds.min, bounds.max));
-        // Whoever wrote the lower max did not know what the member's HPA had added in that moment.
+        // Whoever wrote the lower max did not know what the member's HPA had added in that moment, and nobody raises it
+        // again who cannot act while Karmada's queue holds it back.
         // After Duplicated the max cannot be raised again for it before those of all clusters are down.
         // Both writes, the lower max and the one after it, pass Karmada's queue.
         let divided = hpa.copied.filter(|copied| world.now.duration_since(*copied) < AFTERMATH + queue * 2);
-        if let Some((at, by)) = share.raised.filter(|_| share.asked > share.max)
-            && (world.now.duration_since(at) < REPORTED || divided.is_some_and(|copied| at >= copied))
+        if let Some(raised) = share.raised.filter(|_| share.asked > share.max)
+            && (court.worked - raised.worked < REPORTED || divided.is_some_and(|copied| raised.at >= copied))
         {
-            share.demand = share.demand.min(share.max.max(share.asked - by));
+            share.demand = share.demand.min(share.max.max(share.asked - raised.by));
         }
     }
 
@@ -275,7 +277,7 @@ impl Pods {
         let (held, leaves) = (past.held, !past.leaving.is_empty() || past.entries.iter().any(to_leave));
         let sent = world.acts_on(target).and_then(|(owner, _)| world.sent(owner, cluster));
         let least = before.min.max(sent.map_or(0, |sent| sent.bounds.min));
-        past.share(cluster).change((before, after), world.now, (held, by_hpa, leaves), least);
+        past.share(cluster).change((before, after), (world.now, court.worked), (held, by_hpa, leaves), least);
         past.pay();
         past.age(target, court);
         past.look_at_lost(target, court);

@@ -1,9 +1,19 @@
 //! What the law of pods knows of one workload in one cluster.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::super::world::Workload;
 use super::REPORTED;
+
+/// Replicas that the HPA of a member asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Raise {
+    pub at: Timestamp,
+    /// The same, in worked time.
+    pub worked: SignedDuration,
+    /// How many more.
+    pub by: i64,
+}
 
 /// What is known of one workload in one cluster.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,8 +31,8 @@ pub struct Share {
     pub least: i64,
     /// The most that was ready.
     pub most: i64,
-    /// When its HPA last asked for more, and how many more.
-    pub raised: Option<(Timestamp, i64)>,
+    /// What its HPA last asked for.
+    pub raised: Option<Raise>,
     /// The same of what load asks for.
     pub grew: Option<(Timestamp, i64)>,
 }
@@ -32,12 +42,12 @@ impl Share {
         (self.ready - self.demand).max(0)
     }
 
-    /// The workload was `before`, and is now `after`. `held`: fhpa holds it; `by_hpa`: its HPA wrote that; `leaves`: some
+    /// The workload was `before`, and is now, also in worked time, `after`. `held`: fhpa holds it; `by_hpa`: its HPA wrote that; `leaves`: some
     /// cluster is to leave; `least`: the least that its HPA has, or was written for it.
     pub fn change(
         &mut self,
         (before, after): (Self, Workload),
-        now: Timestamp,
+        (now, worked): (Timestamp, SignedDuration),
         (held, by_hpa, leaves): (bool, bool, bool),
         least: i64,
     ) {
@@ -63,7 +73,10 @@ impl Share {
         }
         self.least = least;
         if by_hpa && grows {
-            self.raised = Some((now, after.asked - before.asked));
+            // What nobody could know of yet adds up.
+            let unseen = before.raised.filter(|raised| worked - raised.worked < REPORTED);
+            let earlier = unseen.map_or(0, |raised| raised.by);
+            self.raised = Some(Raise { at: now, worked, by: earlier + after.asked - before.asked });
             self.grew = Some((now, self.demand - before.demand)).filter(|(_, by)| *by > 0);
         }
         self.asked = after.asked;

@@ -138,6 +138,24 @@ fn replicas_that_are_not_what_is_asked_for_break_the_law_of_letting_go() {
 }
 
 #[test]
+fn replicas_that_are_right_by_an_earlier_placement_break_it_when_the_binding_is_resumed_with_them() {
+    let resumed = |mended: bool| {
+        let mut stream = Stream::new();
+        stream.put("", deployment(3, 10));
+        // Each cluster had the whole of it until a moment ago.
+        stream.put("", template(6, "fhpa-replicas"));
+        stream.keeps();
+        if mended {
+            stream.put("", template(10, "fhpa-replicas"));
+        }
+        stream.edit("", "ResourceBinding", |binding| binding["spec"]["suspension"] = json!({}));
+        stream
+    };
+    resumed(true).keeps();
+    resumed(false).breaks("law 8");
+}
+
+#[test]
 fn a_write_while_another_definition_is_served_breaks_the_law_of_whole_objects() {
     let status = json!({"f:status": {"f:currentReplicas": {}}});
     let write = |stream: &mut Stream| {

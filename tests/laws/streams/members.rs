@@ -567,6 +567,24 @@ fn what_an_hpa_added_in_the_moment_in_which_its_max_came_down_was_not_known() {
 }
 
 #[test]
+fn what_an_hpa_added_since_nobody_can_act_has_no_room_when_karmada_comes_to_a_lower_max() {
+    let arrives = |acts: bool| {
+        let mut stream = Stream::untold();
+        stream.put("", work("member1", 1, 6));
+        stream.acts(acts);
+        stream.put("member1", written("hpa", 8, 8));
+        stream.pass(2);
+        stream.put("member1", written("hpa", 9, 9));
+        stream.pass(50);
+        stream.put("member1", member_hpa(1, 6));
+        stream.put("member1", written("hpa", 6, 9));
+        stream
+    };
+    arrives(false).keeps();
+    arrives(true).breaks("law 3");
+}
+
+#[test]
 fn what_an_hpa_added_while_the_maxes_of_a_duplicated_workload_came_down_had_no_room() {
     let lowered = |from: i64| {
         let mut stream = Stream::untold();
