@@ -32,7 +32,7 @@ use crate::stories::ending;
 
 /// Histories of an ordinary run, and the time after which it begins no more of them.
 const ORDINARY: u64 = 200;
-const TIME: Duration = Duration::from_secs(150);
+const TIME: Duration = Duration::from_secs(100);
 /// At once, unless said otherwise.
 const THREADS: usize = 2;
 /// Time to shrink one that failed.
