@@ -631,16 +631,21 @@ fn a_tainted_or_relabelled_cluster_may_leave_after_the_longest_time_of_a_replace
     };
     relabelled(600).keeps();
     relabelled(300).breaks("law 3");
-    let excluded = |seconds: i64| {
+    let excluded = |seconds: i64, field: &str, value: Value| {
         let mut stream = Stream::untold();
-        stream.edit("", "FederatedHPA", |hpa| hpa["spec"]["clusterAffinity"] = json!({"exclude": ["member1"]}));
+        stream.edit("", "FederatedHPA", |hpa| hpa["spec"][field] = value.clone());
         stream.pass(seconds);
         stream.put("", binding(&[("member2", 4)]));
         stream.delete("member1", &deployment(6, 6));
         stream
     };
-    excluded(600).keeps();
-    excluded(300).breaks("law 3");
+    for (field, value) in [
+        ("clusterAffinity", json!({"exclude": ["member1"]})),
+        ("federatedHPAAssignment", json!({"federatedHPAAssignmentType": "StaticWeighted"})),
+    ] {
+        excluded(600, field, value.clone()).keeps();
+        excluded(300, field, value).breaks("law 3");
+    }
     let taken = |seconds: i64| {
         let mut stream = Stream::untold();
         stream.pass(1_000);

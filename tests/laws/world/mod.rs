@@ -107,8 +107,9 @@ pub struct Federated {
     pub older: VecDeque<(Timestamp, i64)>,
     /// Until when its status had the whole of it in every cluster, where it has not any more.
     pub copied: Option<Timestamp>,
-    /// `spec.clusterAffinity`, and when it was last edited.
-    pub affinity: Value,
+    /// `spec.clusterAffinity` and `spec.federatedHPAAssignment`, where a weight of 0 chooses no cluster either, and when
+    /// they were last edited.
+    pub chooses: [Value; 2],
     pub narrowed: Option<Timestamp>,
 }
 

@@ -71,11 +71,12 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
     let out = desired.clone().filter(|one| !text(one, "/evictionTime").is_empty());
     let evicted = out.map(|one| text(one, "/clusterName").to_owned()).collect();
     let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), held(one, bounds(Some(one)))));
-    let affinity = at(object, "/spec/clusterAffinity").cloned().unwrap_or_default();
+    let chooses = ["/spec/clusterAffinity", "/spec/federatedHPAAssignment"].map(|path| at(object, path).cloned());
+    let chooses = chooses.map(Option::unwrap_or_default);
     let narrowed =
-        before.as_ref().and_then(|before| if before.affinity == affinity { before.narrowed } else { Some(now) });
+        before.as_ref().and_then(|before| if before.chooses == chooses { before.narrowed } else { Some(now) });
     let mut hpa = Federated {
-        affinity,
+        chooses,
         narrowed,
         uid: text(object, "/metadata/uid").to_owned(),
         bounds: bounds(object.get("spec")),
