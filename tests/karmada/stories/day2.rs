@@ -14,6 +14,8 @@ const CRON: &str = "clock";
 pub(super) const VERSION: &str = "autoscaling.karmada.io/v1alpha1";
 /// A rule runs each minute.
 const MINUTE: Duration = Duration::from_secs(90);
+/// HPA controllers come to each HPA every 15 seconds.
+const FORGOTTEN: Duration = Duration::from_secs(16);
 
 /// A Distributed FederatedHPA with ten, three and two pods, a Centralized one with three in each member, and a rule that
 /// sets the bounds of the first each minute.
@@ -38,6 +40,9 @@ pub(super) async fn cleared(stand: &Stand) {
     stand.delete(VERSION, "CronFederatedHPA", "cronfederatedhpas", CRON).await;
     stand.clear(WHOLE).await;
     stand.clear(SPREAD).await;
+    // A new HPA of the same name would begin with the highest recommendation for the old one.
+    let gone = steady();
+    stand.soon("the HPA controllers of the members forget", async |_| gone.elapsed() >= FORGOTTEN).await;
 }
 
 async fn history(stand: &Stand) -> Value {
