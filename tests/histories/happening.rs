@@ -61,7 +61,10 @@ impl Scene {
             Operation::Freeze { on } => self.freeze(*on).await,
             Operation::Upgrade { on } => self.upgrade(*on).await,
             Operation::SilenceWebhook { on } => self.silence(*on),
-            Operation::Clock { replica, by } => self.replicas[*replica].wall.jump(*by),
+            Operation::Clock { replica, by } => {
+                self.replicas[*replica].wall.jump(*by);
+                self.watched.laws().clock_jumped(*by);
+            }
             _ => self.happen_to_world(what).await,
         }
     }

@@ -262,15 +262,16 @@ impl Past {
     /// Whether the longest wait for a replacement has passed for a cluster that is left with `left`.
     fn is_late(&self, target: &Target, cluster: &str, left: i64, world: &World) -> bool {
         let since = self.leaving.get(cluster);
+        let longest = PATIENCE + AT_ONCE + world.ahead;
         // Where nothing can replace it, it leaves without an eviction.
         let in_vain = |from: Timestamp| {
             let waited = world.now.duration_since(from);
-            waited >= PATIENCE - SECOND && waited <= PATIENCE + AT_ONCE
+            waited >= PATIENCE - SECOND && waited <= longest
         };
         // It is waited for anew while no cluster can be asked.
         let vainly = |(from, to): &(Timestamp, Timestamp)| {
             let waited = |at: Timestamp| world.now.duration_since(at);
-            waited(*from) >= PATIENCE - SECOND && waited(*to) <= PATIENCE + AT_ONCE
+            waited(*from) >= PATIENCE - SECOND && waited(*to) <= longest
         };
         // It is waited for anew with each leader, and once a cluster can be asked again.
         let anew = world.clusters.values().filter_map(|place| place.since).chain([world.acts_since]);

@@ -646,6 +646,18 @@ fn a_tainted_or_relabelled_cluster_may_leave_after_the_longest_time_of_a_replace
         excluded(600, field, value.clone()).keeps();
         excluded(300, field, value).breaks("law 3");
     }
+    // What began by a clock that runs ahead takes longer by another.
+    let ahead = |by: i64| {
+        let mut stream = Stream::untold();
+        stream.clock_jumped(by);
+        stream.edit("", "FederatedHPA", |hpa| hpa["spec"]["clusterAffinity"] = json!({"exclude": ["member1"]}));
+        stream.pass(1_200);
+        stream.put("", binding(&[("member2", 4)]));
+        stream.delete("member1", &deployment(6, 6));
+        stream
+    };
+    ahead(600).keeps();
+    ahead(300).breaks("law 3");
     let taken = |seconds: i64| {
         let mut stream = Stream::untold();
         stream.pass(1_000);

@@ -95,6 +95,11 @@ impl Stream {
         self.laws.acts(self.now, acts);
     }
 
+    /// The clock of somebody who acts jumps.
+    pub fn clock_jumped(&mut self, by: i64) {
+        self.laws.clock_jumped(by);
+    }
+
     /// The webhook answers from now on, or does not.
     pub fn reviews(&mut self, reviews: bool) {
         self.laws.reviews(self.now, reviews);

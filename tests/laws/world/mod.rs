@@ -227,6 +227,8 @@ pub struct World {
     pub now: Timestamp,
     /// Since when somebody can act.
     pub acts_since: Timestamp,
+    /// By how much a clock runs ahead at most: a wait that began by it takes so much longer by another.
+    pub ahead: SignedDuration,
     /// Whether the webhook answers: without it no FederatedHPA can be changed.
     pub reviews: bool,
     pub federated: BTreeMap<Name, Federated>,
@@ -250,6 +252,7 @@ impl World {
         Self {
             now,
             acts_since: now,
+            ahead: SignedDuration::ZERO,
             reviews: true,
             federated: BTreeMap::new(),
             departed: VecDeque::new(),
