@@ -202,7 +202,9 @@ impl Pods {
             past.copies.retain(|cluster| !entries.contains(cluster));
             past.replace(were, &entries, &binding.evicting);
             past.exceed(target, world);
-            let out = past.gone.iter_mut().filter(|(cluster, _)| !entries.contains(*cluster));
+            let was = &past.entries;
+            let stays = |cluster: &String| entries.contains(cluster) && was.contains(cluster);
+            let out = past.gone.iter_mut().filter(|(cluster, _)| !stays(cluster));
             out.for_each(|(_, since)| *since = world.now);
             past.entries = entries;
         }

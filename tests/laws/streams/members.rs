@@ -552,6 +552,26 @@ fn what_a_cluster_runs_too_much_while_it_does_not_answer_goes_when_it_is_back() 
 }
 
 #[test]
+fn what_a_cluster_missed_may_be_deleted_minutes_after_it_got_a_share_again() {
+    let deleted = |after: i64| {
+        let mut stream = Stream::untold();
+        stream.put("", place("member1", "False"));
+        stream.put("", binding(&[("member2", 4)]));
+        stream.put("member2", written("fhpa", 10, 10));
+        stream.pass(900);
+        stream.put("", place("member1", "True"));
+        stream.put("", binding(&[("member1", 1), ("member2", 10)]));
+        stream.put("member1", written("hpa", 1, 1));
+        stream.pass(after);
+        stream.broken();
+        stream.delete("member1", &deployment(1, 1));
+        stream
+    };
+    deleted(900).keeps();
+    deleted(1_200).breaks("law 3");
+}
+
+#[test]
 fn what_an_hpa_added_in_the_moment_in_which_its_max_came_down_was_not_known() {
     let lowered = |seconds: i64| {
         let mut stream = Stream::untold();
