@@ -1,7 +1,7 @@
 //! Law 3, for the min of a cluster that leaves: while its entry stays, because what it runs is not ready elsewhere, its
 //! HPA may not be allowed to remove what only the min holds.
 
-use super::world::{World, sent};
+use super::world::sent;
 use super::{Change, Court, Law};
 
 #[derive(Default)]
@@ -21,20 +21,16 @@ impl Law for KeepsTheMinOfWhatLeaves {
         if after.deleting || after.bounds.min >= least {
             return;
         }
-        let Some(hpa) = court.world.federated.get(&after.owner).filter(|hpa| hpa.held && !hpa.deleting) else { return };
-        let told = hpa.desired.get(&after.cluster);
-        let leaves = !hpa.desired.is_empty() && told.is_none_or(|bounds| bounds.max == 0);
-        let target = hpa.workload();
-        let stays = |world: &World| {
-            world
-                .binding(target)
-                .is_some_and(|binding| binding.suspended && binding.entries.contains_key(&after.cluster))
-        };
-        let ready = court.world.workload(&after.cluster, target).ready;
-        if leaves && stays(court.world) && court.world.answers(&after.cluster) && ready > after.bounds.min {
+        let world = court.world;
+        let Some(hpa) = world.federated.get(&after.owner).filter(|hpa| hpa.held && !hpa.deleting) else { return };
+        let (target, cluster) = (hpa.workload(), &after.cluster);
+        let binding = world.binding(target).filter(|binding| binding.suspended);
+        let stays = binding.is_some_and(|binding| binding.entries.contains_key(cluster));
+        let ready = world.workload(cluster, target).ready;
+        if hpa.leaves(cluster) && stays && world.answers(cluster) && ready > after.bounds.min {
             let why = format!(
-                "{} leaves with {ready} ready, and its HPA goes from {} to {}",
-                after.cluster, before.bounds, after.bounds
+                "{cluster} leaves with {ready} ready, and its HPA goes from {} to {}",
+                before.bounds, after.bounds
             );
             court.breaks(change.about(), why);
         }

@@ -274,8 +274,7 @@ impl Pods {
             past.replaced.remove(cluster);
             past.deleted.remove(cluster);
         }
-        let told = world.acts_on(target).map(|(_, hpa)| &hpa.desired).filter(|desired| !desired.is_empty());
-        let to_leave = |entry: &String| told.is_some_and(|told| told.get(entry).is_none_or(|bounds| bounds.max == 0));
+        let to_leave = |entry: &String| world.acts_on(target).is_some_and(|(_, hpa)| hpa.leaves(entry));
         let (held, leaves) = (past.held, !past.leaving.is_empty() || past.entries.iter().any(to_leave));
         let sent = world.acts_on(target).and_then(|(owner, _)| world.sent(owner, cluster));
         let least = before.min.max(sent.map_or(0, |sent| sent.bounds.min));

@@ -136,6 +136,11 @@ impl Federated {
         older.chain([self.bounds.max])
     }
 
+    /// Whether its status gives a cluster nothing, while others have something.
+    pub fn leaves(&self, cluster: &str) -> bool {
+        !self.desired.is_empty() && self.desired.get(cluster).is_none_or(|bounds| bounds.max == 0)
+    }
+
     /// Whether its status has the whole of it in every cluster.
     pub(super) fn copies(&self) -> bool {
         self.desired.len() > 1 && self.desired.values().all(|bounds| bounds.max == self.bounds.max)
