@@ -339,7 +339,8 @@ pub struct ClusterHPADesired {
     /// When Karmada's own failover took the workload away from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eviction_time: Option<Time>,
-    /// How often it failed recently; each failure doubles the time that it is waited for.
+    /// How often it failed recently, or Karmada's own failover took the workload away from it; each time doubles the time
+    /// that it is waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<i32>,
     /// When it last failed.

@@ -244,6 +244,11 @@ impl Scene {
         self.watched.laws().world().exceeds_quota("prod", None)
     }
 
+    /// Whether something is scaled by a metric that settles nowhere.
+    pub fn chases(&self) -> bool {
+        self.watched.laws().world().federated.values().any(|hpa| hpa.held && hpa.chases)
+    }
+
     /// Whether a cluster that answers is to be tried again, from which Karmada's own failover evicts what it runs: where it
     /// still cannot run it, it is evicted again, for ever.
     pub fn is_evicted_again(&self) -> bool {

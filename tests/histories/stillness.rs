@@ -73,8 +73,9 @@ pub async fn settle(scene: &mut Scene, look: Look) -> Result<Rest, String> {
         } else if now.duration_since(last.max(waited)) >= SignedDuration::from_secs(QUIET) {
             break;
         }
-        // Who tries again until a quota has room writes for ever.
-        if now.duration_since(begun) >= SignedDuration::from_secs(LONGEST / 4) && scene.exceeds_quota() {
+        // Who tries again until a quota has room writes for ever, as who scales by a metric that settles nowhere.
+        let goes_on = scene.exceeds_quota() || scene.chases();
+        if now.duration_since(begun) >= SignedDuration::from_secs(LONGEST / 4) && goes_on {
             return Ok(Rest::default());
         }
         let what = if waits.is_empty() { what } else { format!("{what}; {}", waits.join(", ")) };
@@ -85,7 +86,7 @@ pub async fn settle(scene: &mut Scene, look: Look) -> Result<Rest, String> {
     {
         let laws = scene.watched.laws();
         let rest = laws.rest();
-        let (restless, bounds) = (rest.restless(), laws.world().sent.len().max(1) * 2);
+        let (restless, bounds) = (rest.restless(laws.world()), laws.world().sent.len().max(1) * 2);
         if !restless.is_empty() {
             return Err(format!("under constant load bounds went to and fro: {}", restless.join("; ")));
         }

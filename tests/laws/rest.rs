@@ -83,10 +83,13 @@ impl Rest {
         }
     }
 
-    /// Bounds that changed their direction more than once, beside one HPA or workload that went and came.
-    pub fn restless(&self) -> Vec<String> {
+    /// Bounds that changed their direction more than once, beside one HPA or workload that went and came. Not those of a
+    /// metric that settles nowhere: a cluster helps for a while, until all that is missing was asked for once.
+    pub fn restless(&self, world: &World) -> Vec<String> {
         let most = |name: &Name, gone: bool| if gone || self.disturbed.contains(name) { 3 } else { 1 };
-        let restless = self.courses.iter().filter(|((_, name, _), course)| course.reversals > most(name, course.gone));
+        let chases = |name: &Name| world.federated.get(name).is_some_and(|hpa| hpa.chases);
+        let settles = self.courses.iter().filter(|((_, name, _), _)| !chases(name));
+        let restless = settles.filter(|((_, name, _), course)| course.reversals > most(name, course.gone));
         let line = |((cluster, name, what), course): (&(String, Name, &str), &Course)| {
             let values: Vec<String> = course.values.iter().map(|(at, value)| format!("{value} at {at}")).collect();
             format!("{what} of {name} in {cluster}: {}", values.join(", "))

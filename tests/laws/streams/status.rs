@@ -136,3 +136,20 @@ fn replicas_that_are_miscounted_are_untrue() {
     stream.pass(100);
     stream.breaks("law 9");
 }
+
+#[test]
+fn a_min_that_goes_to_and_fro_is_no_rest_except_by_a_metric_that_settles_nowhere() {
+    let restless = |target: &str| {
+        let mut stream = Stream::new();
+        let queue =
+            json!([{"type": "External", "external": {"metric": {"name": "queue"}, "target": {"type": target}}}]);
+        stream.edit("", "FederatedHPA", |hpa| hpa["spec"]["metrics"] = queue.clone());
+        stream.laws.freeze();
+        for min in [1, 4, 1, 4] {
+            stream.put("member1", member_hpa(min, 18));
+        }
+        stream.laws.rest().restless(stream.laws.world())
+    };
+    assert_eq!(restless("AverageValue").len(), 1, "it settles where each replica has its part");
+    assert_eq!(restless("Value"), Vec::<String>::new());
+}

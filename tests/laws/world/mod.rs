@@ -86,6 +86,9 @@ pub struct Federated {
     pub centralized: bool,
     pub duplicated: Option<bool>,
     pub scales_to_zero: bool,
+    /// Whether an external metric of it has a target of type `Value`. What waits for a cluster grows with the pods that
+    /// are ready there, so that each pod asks for more, and such a metric settles nowhere.
+    pub chases: bool,
     /// Whether the user suspends it: edits wait.
     pub suspends: bool,
     /// Since when, or since when no cluster serves.

@@ -75,7 +75,9 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
     let chooses = chooses.map(Option::unwrap_or_default);
     let narrowed =
         before.as_ref().and_then(|before| if before.chooses == chooses { before.narrowed } else { Some(now) });
+    let chases = |metric: &Value| text(metric, "/external/target/type") == "Value";
     let mut hpa = Federated {
+        chases: items(object, "/spec/metrics").iter().any(chases),
         chooses,
         narrowed,
         uid: text(object, "/metadata/uid").to_owned(),
