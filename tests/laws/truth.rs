@@ -9,6 +9,11 @@ use jiff::SignedDuration;
 use super::world::{Bounds, Federated, Name, World};
 use super::{Change, Court, Law};
 
+/// How an untruth ends that Karmada told.
+const AS_TOLD: &str = "as Karmada tells it";
+/// For so long Karmada may tell of an HPA that is gone, and not create it again: its queue is so late.
+const LATE: SignedDuration = SignedDuration::from_mins(3);
+
 #[derive(Default)]
 pub struct TellsTheTruth {
     /// Since when, in worked time, each untruth is told; nothing: that was noted.
@@ -40,10 +45,10 @@ impl TellsTheTruth {
         self.untrue.retain(|key, _| found.contains_key(key));
         for (key, why) in found {
             let since = self.untrue.entry(key.clone()).or_insert(Some(court.worked));
-            if since.is_some_and(|since| court.worked - since > court.terms.telling) {
+            let most = court.terms.telling + if key.1.ends_with(AS_TOLD) { LATE } else { SignedDuration::ZERO };
+            if since.is_some_and(|since| court.worked - since > most) {
                 *since = None;
-                court
-                    .breaks(format!("FederatedHPA {}", key.0), format!("{} for {}: {why}", key.1, court.terms.telling));
+                court.breaks(format!("FederatedHPA {}", key.0), format!("{} for {most}: {why}", key.1));
             }
         }
     }
@@ -71,8 +76,11 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
         // Whether they are in force is what Assigned says.
         // What is missing in a cluster that is cut off is known once Karmada sees that it is.
         for (cluster, why) in in_force.iter().filter(|(_, why)| why.ends_with("has no HPA")) {
-            let answers = world.answers(cluster);
-            let what = if answers { "Ready=True is said" } else { "Ready=True is said while it is down" };
+            let what = match (world.answers(cluster), is_told(name, cluster, world)) {
+                (true, false) => "Ready=True is said",
+                (true, true) => "Ready=True is said as Karmada tells it",
+                (false, _) => "Ready=True is said while it is down",
+            };
             found.push((what, why.clone()));
         }
         let without = hpa.desired.iter().find(|(cluster, bounds)| {
@@ -89,8 +97,10 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
         let answers = |cluster: &str| world.answers(cluster);
         let waits =
             |cluster: &str| hpa.desired.get(cluster).is_some_and(|bounds| runs_more(cluster, bounds.max, hpa, world));
-        if let Some((_, why)) = in_force.iter().find(|(cluster, _)| answers(cluster) && !waits(cluster)) {
-            found.push(("Assigned=True is said", why.clone()));
+        for (cluster, why) in in_force.iter().filter(|(cluster, _)| answers(cluster) && !waits(cluster)) {
+            let as_told = why.ends_with("has no HPA") && is_told(name, cluster, world);
+            let what = if as_told { "Assigned=True is said as Karmada tells it" } else { "Assigned=True is said" };
+            found.push((what, why.clone()));
         }
     }
     if hpa.is_current && holds("Ready") {
@@ -111,6 +121,11 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
         }
     }
     found
+}
+
+/// Whether Karmada tells of the HPA in the cluster.
+fn is_told(name: &Name, cluster: &str, world: &World) -> bool {
+    world.sent(name, cluster).is_some_and(|sent| sent.told)
 }
 
 /// The bounds of a cluster that helps and cannot be written to.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::candidates::CandidateCluster;
 use crate::decision::load::Load;
-use crate::decision::plan::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY};
+use crate::decision::plan::{Bounds, CLOCK_SKEW, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
 
 /// For so long what an HPA asked for may run unreported ([`Cluster::scaled`]): Karmada may need minutes for bindings.
@@ -194,7 +194,9 @@ impl Observation {
     /// When at the latest what is reported of its workload is from after it answered again; `None` where it is.
     fn reported(&self, now: Timestamp) -> Option<Timestamp> {
         let since = self.answers_since.filter(|_| self.answers && self.entry.is_some())?;
-        since.checked_add(RETURNED).ok().filter(|end| *end > now)
+        // By a clock that is behind, it would be waited for until that has caught up.
+        let by_this_clock = since.duration_since(now) <= CLOCK_SKEW;
+        since.checked_add(RETURNED).ok().filter(|end| by_this_clock && *end > now)
     }
 
     /// Whether the wait for the cluster has ended, and else when it will.
@@ -269,6 +271,8 @@ mod tests {
         assert_eq!(back(9_990, true, Some(5)), (false, None));
         assert_eq!(back(9_991, false, Some(5)), (false, None), "it does not answer");
         assert_eq!(back(9_991, true, None), (false, None), "nothing of it was reported");
+        assert_eq!(back(10_060, true, Some(5)), (true, Some(Timestamp::constant(10_070, 0))));
+        assert_eq!(back(10_061, true, Some(5)), (false, None), "the clock of the leader is behind");
     }
 
     #[test]

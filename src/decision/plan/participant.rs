@@ -29,11 +29,19 @@ impl Participant<'_> {
         let least = self.cluster.limits.least;
         let low = match policy {
             Policy::Duplicated | Policy::StaticWeighted => least,
-            Policy::DynamicWeighted | Policy::Aggregated => least.max(self.cluster.stays()),
-            Policy::Prioritized => least.max(self.cluster.stays()).max(1),
+            Policy::DynamicWeighted | Policy::Aggregated => least.max(settles(self.cluster)),
+            Policy::Prioritized => least.max(settles(self.cluster)).max(1),
         };
         low.min(self.high)
     }
+}
+
+/// What stays of what it runs: a lower max that is on its way removes the rest, whatever is divided now. Replicas of
+/// others are not cut for these.
+fn settles(cluster: &Cluster<'_>) -> Replicas {
+    let unconfirmed = cluster.hpa.filter(|hpa| !hpa.confirmed && cluster.state == ClusterState::Serving);
+    let most = unconfirmed.and_then(|hpa| hpa.written).map_or(Replicas::MAX, |written| written.max);
+    cluster.stays().min(most)
 }
 
 /// The clusters that take part: those that serve or are silent, except a silent one without an HPA, a returning one

@@ -91,7 +91,11 @@ impl<'c, 'a> Going<'c, 'a> {
         }
         let runs =
             |assignee: &Assignee<'_, '_>| assignee.participant.cluster.stays().max(assignee.target.memory.floor());
-        let dues = clusters.iter().filter_map(|cluster| cluster.memory.lost).map(|lost| lost.due);
+        // What one that is back still runs of its own is among those that run.
+        let dues = clusters.iter().zip(&stays).filter_map(|(cluster, stays)| {
+            let runs = if *stays == Some(true) { frozen(cluster) } else { 0 };
+            Some(cluster.memory.lost?.due.saturating_sub(runs))
+        });
         let running = sum(assignees.iter().map(runs).chain(dues));
         let able = assignees.iter().any(Assignee::answers);
         let asked = able && !request.unplanned;

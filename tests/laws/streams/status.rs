@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Stream, deployment, federated, member_hpa, place, status};
+use super::{Stream, deployment, federated, member_hpa, place, status, work};
 
 fn said(reason: &str) -> Value {
     json!({"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "False", "reason": reason, "message": "no"}]})
@@ -152,4 +152,21 @@ fn a_min_that_goes_to_and_fro_is_no_rest_except_by_a_metric_that_settles_nowhere
     };
     assert_eq!(restless("AverageValue").len(), 1, "it settles where each replica has its part");
     assert_eq!(restless("Value"), Vec::<String>::new());
+}
+
+#[test]
+fn an_hpa_that_is_gone_is_told_once_karmada_tells_it_or_after_the_time_of_its_queue() {
+    let gone_for = |seconds: i64, told: Value| {
+        let mut stream = Stream::new();
+        let mut work = work("member1", 1, 18);
+        work["status"] = json!({"manifestStatuses": told});
+        stream.put("", work);
+        stream.delete("member1", &member_hpa(1, 18));
+        stream.pass(seconds);
+        stream
+    };
+    gone_for(59, json!([])).keeps();
+    gone_for(61, json!([])).breaks("law 9");
+    gone_for(239, json!([{"status": {"currentReplicas": 6}}])).keeps();
+    gone_for(241, json!([{"status": {"currentReplicas": 6}}])).breaks("law 9");
 }

@@ -191,6 +191,8 @@ pub struct Sent {
     pub owner: Name,
     pub bounds: Bounds,
     pub deleting: bool,
+    /// Whether Karmada tells of the HPA in the cluster.
+    pub told: bool,
 }
 
 /// An HPA of a member.

@@ -176,7 +176,8 @@ pub fn sent(work: &Value) -> Option<Sent> {
     let (owner, cluster) = address(work)?;
     let spec = at(work, "/spec/workload/manifests/0/spec");
     let ours = label(work, "labels", MANAGED_BY) == OURS;
-    ours.then(|| Sent { cluster, owner, bounds: bounds(spec), deleting: deleting(work) })
+    let told = items(work, "/status/manifestStatuses").iter().any(|one| one.get("status").is_some());
+    ours.then(|| Sent { cluster, owner, bounds: bounds(spec), deleting: deleting(work), told })
 }
 
 pub(super) fn place(object: &Value) -> Place {
