@@ -925,6 +925,33 @@ fn what_others_run_in_place_of_one_cluster_replaces_no_second_one() {
 }
 
 #[test]
+fn a_cluster_that_is_back_counts_once_in_what_replaces_another() {
+    let memory = |lost, others| Memory { lost, others, ..Memory::default() };
+    let own = Some(Lost { ran: 4, due: 4, since: Timestamp::UNIX_EPOCH });
+    let back = Cluster { memory: memory(own, None), available: Some(90), ..runs("a", 4) };
+    let failed = Cluster { state: ClusterState::Away, memory: memory(None, Some(4)), ..runs("b", 3) };
+    let owed = owed_by(Policy::StaticWeighted, vec![back, failed]);
+    assert_eq!(owed[0], ("a".to_owned(), 7, None), "its own four, and the three of b");
+}
+
+#[test]
+fn what_a_lower_max_on_its_way_removes_is_not_cut_from_another_cluster_as_well() {
+    let kept = |policy, confirmed| {
+        let of = |name, max| {
+            let (written, outstanding) = (Some(total(1, max)), 14);
+            let hpa = Hpa { written, version: HpaVersion::V2, confirmed, outstanding, held: false };
+            Cluster { hpa: Some(hpa), available: Some(if name == "b" { 90 } else { 3 }), ..runs(name, 9) }
+        };
+        let request = request(total(1, 14), policy, vec![of("a", 11), of("b", 3)]);
+        plan(&request).shares.iter().map(|share| share.target.max).collect::<Vec<_>>()
+    };
+    for policy in [Policy::Aggregated, Policy::DynamicWeighted] {
+        assert_eq!(kept(policy, false), [9, 5], "{policy:?}: b keeps three of nine, whatever is written now");
+        assert_eq!(kept(policy, true).iter().sum::<u32>(), 14, "{policy:?}");
+    }
+}
+
+#[test]
 fn under_duplicated_nobody_forgets_what_a_leaving_cluster_runs() {
     let leaving = |lost| {
         let memory = Memory { lost, ..Memory::default() };
