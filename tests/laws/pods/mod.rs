@@ -227,8 +227,10 @@ impl Pods {
         // Whoever wrote the lower max did not know what the member's HPA had added in that moment, and nobody raises it
         // again who cannot act while Karmada's queue holds it back.
         // After Duplicated the max cannot be raised again for it before those of all clusters are down.
-        // Both writes, the lower max and the one after it, pass Karmada's queue.
-        let divided = hpa.copied.filter(|copied| world.now.duration_since(*copied) < AFTERMATH + queue * 2);
+        // Both writes, the lower max and the one after it, pass Karmada's queue, and wait for clusters that do not answer.
+        let back = world.clusters.values().filter_map(|place| place.since).max();
+        let down = |copied: &Timestamp| world.now.duration_since(back.map_or(*copied, |back| back.max(*copied)));
+        let divided = hpa.copied.filter(|copied| down(copied) < AFTERMATH + queue * 2);
         if let Some(raised) = share.raised.filter(|_| share.asked > share.max)
             && (court.worked - raised.worked < REPORTED || divided.is_some_and(|copied| raised.at >= copied))
         {
