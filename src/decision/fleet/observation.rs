@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::candidates::CandidateCluster;
 use crate::decision::load::Load;
-use crate::decision::plan::{Bounds, CLOCK_SKEW, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY};
+use crate::decision::plan::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY, is_ahead};
 use crate::decision::split::Replicas;
 
 /// For so long what an HPA asked for may run unreported ([`Cluster::scaled`]): Karmada may need minutes for bindings.
@@ -195,8 +195,7 @@ impl Observation {
     fn reported(&self, now: Timestamp) -> Option<Timestamp> {
         let since = self.answers_since.filter(|_| self.answers && self.entry.is_some())?;
         // By a clock that is behind, it would be waited for until that has caught up.
-        let by_this_clock = since.duration_since(now) <= CLOCK_SKEW;
-        since.checked_add(RETURNED).ok().filter(|end| by_this_clock && *end > now)
+        since.checked_add(RETURNED).ok().filter(|end| !is_ahead(since, now) && *end > now)
     }
 
     /// Whether the wait for the cluster has ended, and else when it will.

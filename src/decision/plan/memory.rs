@@ -66,11 +66,17 @@ pub const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
 /// A failure counts for so long.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(1);
 
+/// Whether a time lies so far in the future that the clock by which it was noted ran ahead, or this one is behind.
+#[must_use]
+pub fn is_ahead(at: Timestamp, now: Timestamp) -> bool {
+    at.duration_since(now) > CLOCK_SKEW
+}
+
 impl Failed {
     /// Whether the last failure lies in the future: the clock of the leader that noted it ran ahead.
     #[must_use]
     pub fn ran_ahead(self, now: Timestamp) -> bool {
-        self.last.duration_since(now) > CLOCK_SKEW
+        is_ahead(self.last, now)
     }
 
     /// Whether the last failure no longer counts: it is long ago, or nobody knows when it was.

@@ -37,7 +37,7 @@ mod transition;
 mod zero;
 
 pub use basis::Basis;
-pub use memory::{Assist, CLOCK_SKEW, Cause, Failed, Floor, Lost, Memory, Stuck};
+pub use memory::{Assist, CLOCK_SKEW, Cause, Failed, Floor, Lost, Memory, Stuck, is_ahead};
 pub use note::Note;
 pub use observed::{
     Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Purge, REPLACEMENT, Reach, Request, UNCONFIRMED, UNREADY,
