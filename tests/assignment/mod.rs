@@ -1,6 +1,7 @@
 //! Assignment of bounds to member clusters: the worked examples, laws over random fleets, and plans applied step by
 //! step.
 
+mod absence;
 mod cases;
 mod clock;
 mod days;

@@ -159,7 +159,8 @@ fn adjust(
         }
         adjusted.replacement = replacement::replace(request, clusters, &mut assignees);
     }
-    adjusted.next = [adjusted.next, adjusted.replacement.next].into_iter().flatten().min();
+    let sizes = participant::sizes_change_by(request, participants);
+    adjusted.next = [adjusted.next, adjusted.replacement.next, sizes].into_iter().flatten().min();
     priority_tiers::hold(request, &mut assignees);
     adjusted
 }

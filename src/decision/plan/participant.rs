@@ -1,7 +1,12 @@
 //! The clusters of an assignment, with the limits of each share. Pure.
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::{Cluster, ClusterState, Policy, Request};
 use crate::decision::split::Replicas;
+
+/// How often the sizes of clusters are looked at where headroom is never rebalanced.
+const SIZES: SignedDuration = SignedDuration::from_secs(60);
 
 /// A cluster that takes part.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +84,13 @@ fn high(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
         _ => Replicas::MAX,
     };
     request.total.max.min(cluster.limits.most).min(cap).min(silent)
+}
+
+/// When to look again at the sizes of clusters of which the workload may use a share: nobody tells that nodes came or
+/// went.
+pub(super) fn sizes_change_by(request: &Request<'_>, participants: &[Participant<'_>]) -> Option<Timestamp> {
+    let shared = participants.iter().any(|participant| participant.cluster.cap.is_some());
+    request.now.checked_add(request.period.unwrap_or(SIZES)).ok().filter(|_| shared)
 }
 
 /// Without any static weight all weigh the same, as in Karmada.

@@ -72,7 +72,7 @@ pub(super) fn replace(
 /// Leaving clusters, and the replicas owed for each.
 struct Going<'c, 'a> {
     clusters: &'c [&'c Cluster<'a>],
-    /// Whether some other cluster answers, so that it can be asked.
+    /// Whether some cluster that stays answers, so that it can be asked.
     able: bool,
     lost: Vec<Option<Lost>>,
     /// Owed replicas of clusters that have returned, and those that no longer fit below the max of a receiver: they are
@@ -97,7 +97,10 @@ impl<'c, 'a> Going<'c, 'a> {
             Some(cluster.memory.lost?.due.saturating_sub(runs))
         });
         let running = sum(assignees.iter().map(runs).chain(dues));
-        let able = assignees.iter().any(Assignee::answers);
+        // Where no cluster gets a share, nobody ever can be asked, and waiting would never end.
+        let bound = |assignee: &Assignee<'_, '_>| assignee.target.bounds.is_some();
+        let all = !assignees.iter().any(bound);
+        let able = assignees.iter().any(|assignee| assignee.answers() && (all || bound(assignee)));
         let asked = able && !request.unplanned;
         let owes = |(cluster, stays): (&&Cluster<'_>, &Option<bool>)| match stays {
             Some(true) => None,

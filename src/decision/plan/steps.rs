@@ -243,8 +243,10 @@ impl<'a> Writes<'a> {
                 self.write(&write, ceiling, why(from, write.bounds));
                 continue;
             }
-            if waits_in_vain && free > 0 {
-                let max = ceiling.saturating_add(free);
+            let max = ceiling.saturating_add(free);
+            // Without an HPA nothing bounds what it runs: a part of its share would remove the rest.
+            let least = if write.cluster.hpa.is_none() { write.cluster.keeps() } else { 0 };
+            if waits_in_vain && free > 0 && max >= least {
                 let part = Write { bounds: Bounds { min: write.bounds.min.min(max), max }, ..write };
                 free = 0;
                 if from != Some(part.bounds) {
