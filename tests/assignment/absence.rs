@@ -1,6 +1,6 @@
 //! Clusters that do not answer for a while, while others leave, begin or have no nodes.
 
-use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Policy, plan};
+use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Policy, plan};
 use jiff::SignedDuration;
 
 use super::cases::{request, runs, total};
@@ -55,4 +55,31 @@ fn the_sizes_of_clusters_of_which_a_share_may_be_used_are_looked_at_again() {
         };
         assert_eq!([None, Some(4)].map(next), [None, Some(SignedDuration::from_secs(seconds))]);
     }
+}
+
+#[test]
+fn a_copy_that_is_to_go_is_not_what_serves_in_its_place() {
+    let hpa = |bounds: Bounds| Hpa {
+        written: Some(bounds),
+        version: HpaVersion::V2,
+        confirmed: true,
+        outstanding: bounds.max,
+        held: false,
+    };
+    let goes = |state, ready| {
+        let cluster = |name, max, most| Cluster {
+            hpa: Some(hpa(total(1, max))),
+            limits: Limits { least: 0, most },
+            ..runs(name, 3)
+        };
+        let clusters = vec![Cluster { state, ready, ..cluster("a", 5, 90) }, cluster("b", 3, 0)];
+        let mut request = request(total(1, 5), Policy::Duplicated, clusters);
+        request.replacement = Some(SignedDuration::from_mins(10));
+        request.basis = Some(plan(&request).basis);
+        let removed = plan(&request).now().any(|step| matches!(step.action, Action::DeleteHpa { cluster: "b" }));
+        removed
+    };
+    assert!(goes(ClusterState::Serving, 3));
+    assert!(!goes(ClusterState::Serving, 0), "nobody else is ready");
+    assert!(!goes(ClusterState::Silent, 3), "nobody else answers");
 }

@@ -97,10 +97,7 @@ impl<'c, 'a> Going<'c, 'a> {
             Some(cluster.memory.lost?.due.saturating_sub(runs))
         });
         let running = sum(assignees.iter().map(runs).chain(dues));
-        // Where no cluster gets a share, nobody ever can be asked, and waiting would never end.
-        let bound = |assignee: &Assignee<'_, '_>| assignee.target.bounds.is_some();
-        let all = !assignees.iter().any(bound);
-        let able = assignees.iter().any(|assignee| assignee.answers() && (all || bound(assignee)));
+        let able = answering(assignees).next().is_some();
         let asked = able && !request.unplanned;
         let owes = |(cluster, stays): (&&Cluster<'_>, &Option<bool>)| match stays {
             Some(true) => None,
@@ -280,7 +277,7 @@ impl<'c, 'a> Going<'c, 'a> {
     fn end(mut self, request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> Replacement {
         let unready = floors::deficit(assignees);
         let asked = unready == 0 && assignees.iter().all(floors::is_in_effect);
-        let serves = assignees.iter().any(|assignee| assignee.answers() && assignee.participant.cluster.ready > 0);
+        let serves = answering(assignees).any(|assignee| assignee.participant.cluster.ready > 0);
         let mut next: Option<Timestamp> = None;
         let mut timed_out = false;
         let mut spare = self.spare(unready);
@@ -350,4 +347,11 @@ impl<'c, 'a> Going<'c, 'a> {
             Obstacle::Unready
         }
     }
+}
+
+/// Those that answer and have a share. Where no cluster gets one, all that answer: waiting for another would never end.
+fn answering<'x, 's, 'a>(assignees: &'x [Assignee<'s, 'a>]) -> impl Iterator<Item = &'x Assignee<'s, 'a>> {
+    let bound = |assignee: &Assignee<'_, '_>| assignee.target.bounds.is_some();
+    let all = !assignees.iter().any(bound);
+    assignees.iter().filter(move |assignee| assignee.answers() && (all || bound(assignee)))
 }
