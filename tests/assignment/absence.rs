@@ -1,9 +1,11 @@
 //! Clusters that do not answer for a while, while others leave, begin or have no nodes.
 
-use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Policy, plan};
+use fhpa::decision::plan::{
+    Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Memory, Note, Policy, Reach, plan,
+};
 use jiff::SignedDuration;
 
-use super::cases::{request, runs, total};
+use super::cases::{cluster, request, runs, targets, to_zero, total};
 use super::world::World;
 
 #[test]
@@ -31,7 +33,7 @@ fn a_first_hpa_never_has_a_max_below_what_runs_while_an_old_one_waits_for_a_clus
     let old = Hpa { written: None, version: HpaVersion::V2, confirmed: false, outstanding: 11, held: false };
     let a = Cluster { hpa: Some(old), state: ClusterState::Silent, ..runs("a", 3) };
     let bounds = |ran, max| {
-        let clusters = vec![a.clone(), Cluster { available: Some(90), ..runs("b", ran) }];
+        let clusters = vec![a, Cluster { available: Some(90), ..runs("b", ran) }];
         let request = request(total(1, max), Policy::Aggregated, clusters);
         plan(&request).now().find_map(|step| match step.action {
             Action::ApplyHpa { cluster: "b", bounds, .. } => Some(bounds),
@@ -47,7 +49,9 @@ fn a_first_hpa_never_has_a_max_below_what_runs_while_an_old_one_waits_for_a_clus
 fn the_sizes_of_clusters_of_which_a_share_may_be_used_are_looked_at_again() {
     for (period, seconds) in [(None, 60), (Some(SignedDuration::from_secs(20)), 20)] {
         let next = |cap| {
-            let clusters = vec![Cluster { available: Some(90), ..runs("a", 2) }, Cluster { cap, ..runs("b", 2) }];
+            let target = Some(total(2, 8));
+            let a = Cluster { available: Some(90), target, ..runs("a", 2) };
+            let clusters = vec![a, Cluster { cap, target, ..runs("b", 2) }];
             let mut request = request(total(2, 8), Policy::Duplicated, clusters);
             request.period = period;
             request.basis = Some(plan(&request).basis);
@@ -76,10 +80,133 @@ fn a_copy_that_is_to_go_is_not_what_serves_in_its_place() {
         let mut request = request(total(1, 5), Policy::Duplicated, clusters);
         request.replacement = Some(SignedDuration::from_mins(10));
         request.basis = Some(plan(&request).basis);
-        let removed = plan(&request).now().any(|step| matches!(step.action, Action::DeleteHpa { cluster: "b" }));
-        removed
+        let plan = plan(&request);
+        plan.now().any(|step| matches!(step.action, Action::DeleteHpa { cluster: "b" }))
     };
     assert!(goes(ClusterState::Serving, 3));
     assert!(!goes(ClusterState::Serving, 0), "nobody else is ready");
     assert!(!goes(ClusterState::Silent, 3), "nobody else answers");
+}
+
+#[test]
+fn nothing_is_taken_from_a_failed_cluster_while_no_other_can_be_asked() {
+    let hpa = |bounds: Bounds, confirmed| Hpa {
+        written: Some(bounds),
+        version: HpaVersion::V2,
+        confirmed,
+        outstanding: bounds.max,
+        held: false,
+    };
+    let failed = |other: Cluster<'static>| {
+        let bounds = total(2, 10);
+        let a = Cluster { hpa: Some(hpa(bounds, true)), target: Some(bounds), last: Some(6), ..runs("a", 6) };
+        let mut request = request(bounds, Policy::Aggregated, vec![a, other]);
+        request.basis = Some(plan(&request).basis);
+        request.clusters[0].state = ClusterState::Away;
+        request.clusters[0].ready = 0;
+        let plan = plan(&request);
+        (plan.now().count(), plan.notes.contains(&Note::AllAway { candidates: 2 }))
+    };
+    let none = Cluster { limits: Limits { least: 0, most: 0 }, target: Some(Bounds::NONE), ..cluster("b") };
+    let silent = Cluster {
+        hpa: Some(hpa(total(1, 1), true)),
+        state: ClusterState::Silent,
+        target: Some(total(1, 1)),
+        ..runs("b", 1)
+    };
+    assert_eq!([none, silent].map(failed), [(0, true); 2]);
+    let able =
+        Cluster { hpa: Some(hpa(total(1, 1), true)), target: Some(total(1, 1)), available: Some(90), ..runs("b", 1) };
+    let (steps, kept) = failed(able);
+    assert!(steps > 0 && !kept, "another one runs what it ran");
+}
+
+#[test]
+fn where_all_begin_at_zero_and_no_hpa_comes_back_by_itself_one_is_started() {
+    for (own_zero, starts) in [(false, 1), (true, 0)] {
+        let cluster = |name| Cluster { available: Some(10), reach: Reach { scale: true, own_zero }, ..cluster(name) };
+        let request = to_zero(request(total(0, 10), Policy::Aggregated, vec![cluster("a"), cluster("b")]));
+        let plan = plan(&request);
+        let awake = plan.shares.iter().filter(|share| share.target.is_some() && !share.memory.zero).count();
+        assert_eq!(awake, starts, "{:?}", plan.shares);
+    }
+}
+
+#[test]
+fn a_first_entry_asks_for_no_more_than_the_max_that_is_written() {
+    let old =
+        Hpa { written: Some(total(4, 6)), version: HpaVersion::V2, confirmed: false, outstanding: 10, held: false };
+    let target = Some(total(4, 6));
+    let a = Cluster { hpa: Some(old), state: ClusterState::Silent, target, ..runs("a", 6) };
+    let mut request =
+        request(total(8, 12), Policy::StaticWeighted, vec![a, Cluster { available: Some(90), target, ..cluster("b") }]);
+    request.basis = Some(plan(&request).basis);
+    let plan = plan(&request);
+    let (mut max, mut entry) = (None, None);
+    for step in plan.now() {
+        match &step.action {
+            Action::ApplyHpa { cluster: "b", bounds, .. } => max = Some(bounds.max),
+            Action::UpdateBinding { entries, .. } => {
+                entry = entries.iter().find(|entry| entry.cluster == "b").map(|entry| entry.replicas);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((max, entry), (Some(2), Some(2)));
+}
+
+#[test]
+fn a_cluster_that_is_woken_gets_no_more_than_the_max_that_is_written() {
+    let hpa = |max| {
+        Some(Hpa {
+            written: Some(total(1, max)),
+            version: HpaVersion::V2,
+            confirmed: true,
+            outstanding: max,
+            held: false,
+        })
+    };
+    let reach = Reach { scale: true, own_zero: false };
+    let a = Cluster { hpa: hpa(8), target: Some(total(1, 8)), available: Some(90), reach, ..runs("a", 7) };
+    let memory = Memory { zero: true, ..Memory::default() };
+    let b = Cluster { hpa: hpa(2), target: Some(total(1, 2)), available: Some(90), reach, memory, ..runs("b", 0) };
+    let request = to_zero(request(total(8, 10), Policy::StaticWeighted, vec![a, b]));
+    let scaled = plan(&request).now().find_map(|step| match step.action {
+        Action::Scale { cluster: "b", replicas, .. } => Some(replicas),
+        _ => None,
+    });
+    assert_eq!(scaled, Some(2));
+}
+
+#[test]
+fn where_nobody_got_a_share_yet_the_first_division_goes_by_what_runs() {
+    let b = |state| Cluster { available: Some(20), state, ..runs("b", 2) };
+    let a = |state| Cluster { available: Some(0), state, ..runs("a", 10) };
+    let both = |state| request(total(2, 12), Policy::DynamicWeighted, vec![a(state), b(state)]);
+    let silent = both(ClusterState::Silent);
+    let none = plan(&silent);
+    let mut later = both(ClusterState::Serving);
+    later.basis = Some(none.basis);
+    assert_eq!(targets(&plan(&later)), targets(&plan(&both(ClusterState::Serving))));
+}
+
+#[test]
+fn others_are_raised_part_of_the_way_beside_one_that_does_not_answer_and_gets_no_share_any_more() {
+    let hpa = |max| {
+        Some(Hpa {
+            written: Some(total(1, max)),
+            version: HpaVersion::V2,
+            confirmed: true,
+            outstanding: max,
+            held: false,
+        })
+    };
+    let a = Cluster { hpa: hpa(6), weight: 0, state: ClusterState::Silent, target: Some(total(1, 6)), ..runs("a", 6) };
+    let b = Cluster { hpa: hpa(4), target: Some(total(1, 4)), available: Some(90), ..runs("b", 4) };
+    let request = request(total(2, 12), Policy::StaticWeighted, vec![a, b]);
+    let raised = plan(&request).now().find_map(|step| match step.action {
+        Action::ApplyHpa { cluster: "b", bounds, .. } => Some(bounds.max),
+        _ => None,
+    });
+    assert_eq!(raised, Some(6));
 }

@@ -16,17 +16,18 @@ pub(super) struct Entries<'a> {
 }
 
 /// The entries for the transitions; `goes` selects the clusters that leave now, `fresh` those that get their first HPA
-/// now.
+/// now, with its max.
 ///
-/// A cluster without an HPA, or that waits for one, gets no entry yet: no replicas run outside the budget. A cluster
-/// with an eviction in progress gets none either: its old workload must be gone first.
+/// A cluster without an HPA, or that waits for one, gets no entry yet, and a first one no more than the max that is
+/// written: no replicas run outside the budget. A cluster with an eviction in progress gets none either: its old
+/// workload must be gone first.
 pub(super) fn entries<'a>(
     request: &Request<'_>,
     clusters: &[&'a Cluster<'a>],
     targets: &Targets,
     transitions: &[Transition],
     goes: &[bool],
-    fresh: &[bool],
+    fresh: &[Option<Replicas>],
 ) -> Entries<'a> {
     let [now, last] = [(); 2].map(|()| Vec::with_capacity(clusters.len()));
     let mut entries = Entries { now, last, evictions: Vec::new() };
@@ -38,9 +39,11 @@ pub(super) fn entries<'a>(
                 let zero = target.is_some_and(|target| target.memory.zero);
                 let replicas = replicas(cluster, bounds, zero);
                 entries.last.push(entry(replicas));
-                let bound = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) || *fresh;
-                if cluster.entry.is_some() || bound && !cluster.evicting {
+                let most = fresh.or_else(|| Some(cluster.hpa?.written?.max));
+                if cluster.entry.is_some() {
                     entries.now.push(entry(replicas));
+                } else if let Some(most) = most.filter(|_| !cluster.evicting) {
+                    entries.now.push(entry(replicas.min(most)));
                 }
             }
             Transition::Have { .. } | Transition::Rest => {

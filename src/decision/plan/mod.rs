@@ -78,12 +78,16 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
         return unchanged(request, &clusters, basis, note);
     }
     let mut notes = Vec::new();
-    let kept = request.basis == Some(basis);
+    // Where nobody ever got a share, as while no cluster answered, there is nothing to keep.
+    let kept = request.basis == Some(basis) && clusters.iter().any(|cluster| cluster.target.is_some());
     let mut targets: Targets = if kept {
         reassignment::keep(request, &clusters, &participants)
     } else {
         assignment::assign(request, &clusters, &participants)
     };
+    if let Some(candidates) = without_receiver(&clusters, &participants, &targets) {
+        return unchanged(request, &clusters, basis, Note::AllAway { candidates });
+    }
     let Adjusted { next, idle, divided, replacement } = adjust(request, &clusters, &participants, &mut targets, kept);
     assignment::remark(request, &participants, &targets, &mut notes);
     zero::remark(request, &participants, &targets, &mut notes);
@@ -93,6 +97,17 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let (steps, binding) = steps::steps(request, &clusters, &targets, &transitions, &replacement.verdicts, &mut notes);
     outcome::receive(&mut shares, &clusters, &steps, request.now);
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
+}
+
+/// The number of candidates, where a failed one still has what it had and no other that gets a share answers. Nobody
+/// could be asked for what it may still run, so nothing is taken from it.
+fn without_receiver(clusters: &[&Cluster<'_>], participants: &[Participant<'_>], targets: &Targets) -> Option<usize> {
+    let failed =
+        |cluster: &&Cluster<'_>| cluster.state == ClusterState::Away && !cluster.deleted && owed::holds(cluster);
+    let gets = |at: usize| targets.get(at).copied().flatten().is_some_and(|target| target.bounds.is_some());
+    let receives = |it: &Participant<'_>| it.cluster.state == ClusterState::Serving && gets(it.at);
+    let chosen = || clusters.iter().filter(|cluster| cluster.chosen).count();
+    (clusters.iter().any(failed) && !participants.iter().any(receives)).then(chosen)
 }
 
 /// Further results of the adjustment.

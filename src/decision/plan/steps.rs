@@ -142,19 +142,19 @@ struct Writes<'a> {
     now: Vec<Step<'a>>,
     later: Vec<Step<'a>>,
     raises: Vec<Write<'a>>,
-    /// Which clusters get their first HPA now.
-    fresh: Vec<bool>,
+    /// The max of the first HPA of the clusters that get one now.
+    fresh: Vec<Option<Replicas>>,
 }
 
 impl<'a> Writes<'a> {
     /// None yet, in this number of clusters.
     fn of(clusters: usize) -> Self {
-        Self { fresh: vec![false; clusters], ..Self::default() }
+        Self { fresh: vec![None; clusters], ..Self::default() }
     }
 
     fn write(&mut self, write: &Write<'a>, ceiling: Replicas, why: Why) {
         if let Some(fresh) = self.fresh.get_mut(write.at) {
-            *fresh = write.cluster.hpa.is_none();
+            *fresh = write.cluster.hpa.is_none().then_some(write.bounds.max);
         }
         self.now.push(write.step(Wait::Nothing, ceiling, why));
     }
@@ -225,9 +225,11 @@ impl<'a> Writes<'a> {
             notes.push(Note::AboveBudget { by: above });
         }
         let mut free = Replicas::try_from(free).unwrap_or(Replicas::MAX);
-        let waits_in_vain = clusters.iter().any(|cluster| {
+        let waits_in_vain = clusters.iter().zip(targets).any(|(cluster, target)| {
             let unconfirmed = cluster.hpa.is_some_and(|hpa| !hpa.confirmed);
-            unconfirmed && (cluster.overdue || cluster.state == ClusterState::Silent)
+            let most = target.map_or(0, |target| target.bounds.max);
+            let silent = cluster.state == ClusterState::Silent && (unconfirmed || ceiling(cluster) > most);
+            silent || unconfirmed && cluster.overdue
         });
         let mut raises = std::mem::take(&mut self.raises);
         raises.sort_unstable_by_key(|write| {
@@ -327,7 +329,7 @@ fn scale<'a>(cluster: &'a Cluster<'a>, memory: &Memory, transition: &Transition)
         _ if memory.zero => (0, Why::ScaledToZero),
         Some(assist) if current == 0 => (assist.replicas.max(bounds.min).min(max), Why::ScaledFromZero),
         Some(assist) => (assist.replicas.min(max), Why::ScaleAssisted),
-        None => (bounds.min, Why::ScaledFromZero),
+        None => (bounds.min.min(max), Why::ScaledFromZero),
     };
     let due = match why {
         Why::ScaledToZero => current > 0,

@@ -112,11 +112,14 @@ fn order(request: &Request<'_>, assignee: &Assignee<'_, '_>) -> (Option<i32>, u6
     }
 }
 
-/// Scales as many clusters from zero as the user's min needs.
+/// Scales as many clusters from zero as the user's min needs, and one where nothing else would ever start any.
 fn cover(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     let awake =
         assignees.iter().filter(|assignee| !assignee.target.memory.zero).map(|assignee| assignee.target.bounds.min);
     let mut covered = sum(awake);
+    // Where all are at zero and no HPA comes back by itself, nothing would ever start one.
+    let comes_back = |assignee: &Assignee<'_, '_>| assignee.answers() && assignee.participant.cluster.reach.own_zero;
+    let mut starts = assignees.iter().any(|assignee| !assignee.target.memory.zero || comes_back(assignee));
     let mut asleep: Vec<&mut Assignee<'_, '_>> =
         assignees.iter_mut().filter(|assignee| assignee.target.memory.zero && assignee.answers()).collect();
     asleep.sort_unstable_by_key(|assignee| {
@@ -124,9 +127,10 @@ fn cover(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
     });
     let mut woken = false;
     for assignee in asleep {
-        if covered >= request.total.min {
+        if covered >= request.total.min && starts {
             break;
         }
+        starts = true;
         assignee.target.memory.zero = false;
         covered = covered.saturating_add(assignee.target.bounds.min.max(1));
         woken = true;

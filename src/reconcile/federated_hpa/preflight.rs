@@ -2,6 +2,7 @@
 //! (docs/design.md#law-7-look-before-taking, docs/design.md#law-11-stay-in-its-lane), and that nothing else scales it.
 //! Talks to the API server; does not write the workload, its binding or Karmada's interpreter.
 
+use jiff::SignedDuration;
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;
 use serde::de::IgnoredAny;
@@ -62,6 +63,9 @@ fn unreadable(binding: &Binding, why: &str) -> Failure {
     Failure::new(ErrorClass::Refused, BINDING_UNREADABLE, message)
 }
 
+/// For so long a new workload runs nowhere at most, while it is not known whether it can be taken over.
+const UNDIVIDED: SignedDuration = SignedDuration::from_secs(60);
+
 impl FederatedHpaWorker {
     /// Checks, and adds the finalizer to the FederatedHPA if all is well.
     pub(crate) async fn begin(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
@@ -69,6 +73,7 @@ impl FederatedHpaWorker {
             // The kinds are being listed.
             Err(failure) if failure.class == ErrorClass::Transient => {
                 self.report_unplanned(leader, view, failure.reason, failure.message).await?;
+                self.wait_no_longer(leader, view).await?;
                 return Ok(Progress::Settled(self.after(UNSEEN)));
             }
             Err(failure) => return self.decline(leader, view, failure).await,
@@ -90,8 +95,27 @@ impl FederatedHpaWorker {
             Err(WriteError::Failed(failure)) if matches!(failure.class, ErrorClass::Refused | ErrorClass::Missing) => {
                 self.decline(leader, view, failure).await
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                if let WriteError::Failed(failure) = &error
+                    && failure.class == ErrorClass::Transient
+                {
+                    self.wait_no_longer(leader, view).await?;
+                }
+                Err(error)
+            }
         }
+    }
+
+    /// A workload that was suspended at its creation and runs nowhere yet is divided by Karmada, where for a while
+    /// nothing says whether it can be taken over.
+    async fn wait_no_longer(&self, leader: &Leader, view: &View) -> Result<(), WriteError> {
+        let Some(binding) = view.binding.as_ref().filter(|binding| binding.marked().is_some()) else { return Ok(()) };
+        let created = binding.object.metadata.creation_timestamp.as_ref();
+        let waited = created.is_none_or(|created| (self.clock)().duration_since(created.0) >= UNDIVIDED);
+        if waited && binding.entries().is_empty() {
+            self.give_back(leader, &view.federated_hpa.key(), binding).await?;
+        }
+        Ok(())
     }
 
     /// Whether no HPA of the users scales the workload where fhpa would write its own: then neither would scale. One of

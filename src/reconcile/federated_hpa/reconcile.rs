@@ -359,14 +359,15 @@ impl FederatedHpaWorker {
         let entry = &view.federated_hpa;
         let status = match bound(view) {
             _ if !self.serves(entry) => return Ok(()),
-            Some(binding) => {
+            // What is not taken over has no plan: its waits would pass before anything is written.
+            Some(binding) if entry.held() => {
                 let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return Ok(()) };
                 let placement_spec = placement_spec.admitting(Vec::new());
                 let observed = self.observe(leader, view, binding, &placement_spec, now);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now).whole()
             }
-            None => {
+            _ => {
                 let Some(failure) = &retry_state.failure else { return Ok(()) };
                 let parts = ("False", failure.reason, failure.message.clone());
                 status::unplanned(entry, parts.clone(), parts, now)

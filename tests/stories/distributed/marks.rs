@@ -1,5 +1,7 @@
 //! Bindings that were suspended for a FederatedHPA that does not act on them are handed back.
 
+use embedded_apiserver::faults::Which;
+use embedded_apiserver::status::StatusError;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::json::{annotation, label};
 use fhpa::run::hand_back::LeaseHold;
@@ -46,6 +48,26 @@ async fn an_object_that_went_while_nobody_led_leaves_no_binding_suspended() {
     one.leads().await;
     stage.pass(30).await;
     is_karmadas(&stage).await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_workload_that_cannot_be_checked_runs_by_karmada_after_a_minute() {
+    let (stage, _webhook) = suspended_at_birth().await;
+    let mut one = stage.controller("one");
+    let faults = stage.fleet.control().faults();
+    let down = StatusError::plain(500, "InternalError", "an admission webhook of somebody else does not answer");
+    let which = Which { verb: "patch".into(), resource: "deployments".into(), name: String::new() };
+    faults.fail(which, usize::MAX, down);
+    one.leads().await;
+    stage.pass(20).await;
+    assert_eq!(stage.replicas().await, "- -", "what fails for a moment divides nothing");
+    stage.pass(60).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("- -".into(), "2 2".into()));
+    assert_eq!(stage.conditions().await[1], "Ready=False Unreachable", "{:?}", stage.messages().await);
+    faults.heal();
+    stage.pass(60).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("1..5 1..5".into(), "2 2".into()));
     one.stop().await;
 }
 

@@ -55,6 +55,34 @@ async fn a_workload_whose_label_was_refused_from_the_beginning_is_not_scaled() {
     one.stop().await;
 }
 
+/// Longer than a cluster that leaves is waited for.
+#[tokio::test(start_paused = true)]
+async fn the_wait_for_a_replacement_begins_with_the_takeover() {
+    let stage = Stage::with(plan(3)).await;
+    stage.web(9, weights(&[1, 1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    let faults = stage.fleet.control().faults();
+    faults.fail(which("get", "deployments"), usize::MAX, unconverted());
+    let steady = json!({"selectPolicy": "Disabled"});
+    let two = json!({"clusterNames": ["member1", "member2"]});
+    stage.hpa(3, 9, json!({"behavior": {"scaleDown": steady}, "clusterAffinity": two})).await;
+    stage.pass(700).await;
+    assert_eq!(stage.conditions().await[1], "Ready=False Unreachable", "{:?}", stage.messages().await);
+    let status = stage.get("FederatedHPA", "web").await["status"].clone();
+    assert!(status["clusterHPADesired"].is_null(), "nothing is decided of what is not taken over: {status}");
+    faults.heal();
+    let mut least = 9;
+    for _ in 0..60 {
+        stage.pass(2).await;
+        let replicas = stage.replicas().await;
+        least = least.min(replicas.split(' ').filter_map(|replicas| replicas.parse::<i32>().ok()).sum());
+    }
+    assert!(least >= 8, "one at a time, where there is no headroom: {least}");
+    assert!(!stage.entries().await.contains("member3"), "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
 /// The Work with the HPA of a cluster.
 async fn work(stage: &Stage, cluster: &str) -> Value {
     let works = stage.control.list(&kind("Work"), &format!("karmada-es-{cluster}")).await.unwrap();

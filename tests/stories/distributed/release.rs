@@ -8,8 +8,8 @@ use embedded_apiserver::status::StatusError;
 use fhpa::cli::uninstall::Removal;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::fleet::Plan;
-use fhpa::playground::json::{items, label, name};
-use fhpa::playground::member::Timing;
+use fhpa::playground::json::{items, label, name, text};
+use fhpa::playground::member::{Link, Timing};
 use fhpa::playground::objects::{Kind, Objects};
 use fhpa::run::hand_back::{HandedBack, LeaseHold};
 use fhpa::runtime::clock;
@@ -67,6 +67,29 @@ async fn a_deleted_object_hands_its_workload_back_and_moves_no_pod() {
     assert_eq!(pods(&stage).await, before);
     let binding = stage.get("ResourceBinding", "web-deployment").await;
     assert!(items(&binding, "/spec/gracefulEvictionTasks").is_empty());
+    one.stop().await;
+}
+
+/// Karmada forgets the status of a Work that it cannot apply: only the HPA tells what the cluster runs.
+#[tokio::test(start_paused = true)]
+async fn what_a_silent_clusters_hpa_asked_for_is_handed_back_where_karmada_forgot_what_it_ran() {
+    let (stage, one) = moved().await;
+    stage.pass(30).await;
+    stage.fleet.cut("member2", Link::Refused).unwrap();
+    let container = json!({"name": "app", "image": "web:2"});
+    stage.patch("Deployment", "web", json!({"spec": {"template": {"spec": {"containers": [container]}}}})).await;
+    stage.pass(120).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    let told = items(&binding, "/status/aggregatedStatus");
+    let told = told.iter().find(|item| text(item, "/clusterName") == "member2");
+    assert!(told.is_none_or(|told| told["status"].is_null()), "{told:?}");
+    stage.delete("FederatedHPA", "web").await;
+    stage.pass(240).await;
+    assert!(stage.find("FederatedHPA", "web").await.is_none());
+    assert_eq!(stage.entries().await, "member1=1 member2=3 member3=2");
+    stage.fleet.cut("member2", Link::Up).unwrap();
+    stage.pass(400).await;
+    assert_eq!(stage.replicas().await, "1 3 2");
     one.stop().await;
 }
 

@@ -214,7 +214,10 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
         now: whole_seconds(now),
         period: live.period,
         replacement: live.failover.replacement,
-        unplanned: view.federated_hpa.unplanned(),
+        // Nobody is asked for anything before the takeover is complete.
+        unplanned: view.federated_hpa.unplanned()
+            || !binding.suspended()
+            || binding.marked() != Some(&view.federated_hpa.key().name),
         idle: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
         divided: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
         ..convert::request::asked(&view.federated_hpa.object.spec)

@@ -60,17 +60,18 @@ impl Release<'_> {
     }
 
     /// Assumed requested replicas of a cluster that cannot be queried: its last replicas, without the extra ones of a
-    /// rollout, or its entry.
+    /// rollout, or what its HPA last asked for where that is more or nothing is reported, or its entry. Workload and HPA
+    /// are reported one after the other: of a cluster that stopped answering in between the report with more counts.
     fn guess(self, binding: &Binding, cluster: &str, stored: Replicas) -> Replicas {
         let wished = self.known().wished.get(cluster).copied().filter(|wished| *wished > 0);
         let ran = reported(binding, cluster).map(|status| {
             let rolls = status.updated_replicas.is_some_and(|updated| updated < status.replicas);
-            let most = wished.filter(|_| rolls).unwrap_or(Replicas::MAX);
-            replicas(status.replicas).min(most)
+            let ran = replicas(status.replicas);
+            wished.map_or(ran, |wished| if rolls { ran.min(wished) } else { ran.max(wished) })
         });
-        let ran = ran.filter(|runs| *runs > 0);
         let mut kept = self.view.federated_hpa.desired();
         let zero = kept.any(|(name, kept)| name == cluster && convert::memory::read(kept).1.zero);
+        let ran = ran.filter(|runs| *runs > 0).or(wished.filter(|_| !zero));
         ran.unwrap_or(if zero { 0 } else { stored })
     }
 }
