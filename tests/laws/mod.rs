@@ -226,7 +226,7 @@ impl Laws {
 
     /// The clock of somebody who acts jumps by so many seconds.
     pub fn clock_jumped(&mut self, by: i64) {
-        self.world.ahead += SignedDuration::from_secs(by.max(0));
+        self.world.jumps.push((self.world.now, SignedDuration::from_secs(by.max(0))));
     }
 
     /// Inputs stay as they are from now on: what goes to and fro is noted from here.

@@ -294,8 +294,10 @@ fn has_begun(owner: &Name, target: &Target, world: &World) -> bool {
     world.binding(target).is_none_or(|binding| binding.suspended) || writes()
 }
 
+/// Whether the longest wait is over that began then, also by a clock that jumped meanwhile: fhpa begins it anew only where
+/// it sees that its own wall clock went ahead of its steady one, and the clock here is told.
 fn ended(since: Timestamp, world: &World) -> bool {
-    world.now.duration_since(since) >= PATIENCE - SECOND
+    world.now.duration_since(since) + world.ahead_since(since) >= PATIENCE - SECOND
 }
 
 /// Whether the HPA of the member wrote the replicas.

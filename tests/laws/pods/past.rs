@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::super::Court;
 use super::super::world::{Binding, Federated, Target, World};
 use super::share::Share;
-use super::{AFTERMATH, AT_ONCE, PATIENCE, REPORTED, SECOND, ended};
+use super::{AFTERMATH, AT_ONCE, PATIENCE, REPORTED, ended};
 
 /// HPAs act on new bounds so late.
 const SYNCED: SignedDuration = SignedDuration::from_secs(20);
@@ -262,17 +262,15 @@ impl Past {
     /// Whether the longest wait for a replacement has passed for a cluster that is left with `left`.
     fn is_late(&self, target: &Target, cluster: &str, left: i64, world: &World) -> bool {
         let since = self.leaving.get(cluster);
-        let longest = PATIENCE + AT_ONCE + world.ahead;
+        let longest = PATIENCE + AT_ONCE + world.ahead_since(Timestamp::MIN);
         // Where nothing can replace it, it leaves without an eviction.
         let in_vain = |from: Timestamp| {
             let waited = world.now.duration_since(from);
-            waited >= PATIENCE - SECOND && waited <= longest
+            ended(from, world) && waited <= longest
         };
         // It is waited for anew while no cluster can be asked.
-        let vainly = |(from, to): &(Timestamp, Timestamp)| {
-            let waited = |at: Timestamp| world.now.duration_since(at);
-            waited(*from) >= PATIENCE - SECOND && waited(*to) <= longest
-        };
+        let vainly =
+            |(from, to): &(Timestamp, Timestamp)| ended(*from, world) && world.now.duration_since(*to) <= longest;
         // It is waited for anew with each leader, and once a cluster can be asked again.
         let anew = world.clusters.values().filter_map(|place| place.since).chain([world.acts_since]);
         let anew: Vec<Timestamp> = anew.collect();

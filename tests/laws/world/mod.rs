@@ -237,8 +237,9 @@ pub struct World {
     pub now: Timestamp,
     /// Since when somebody can act.
     pub acts_since: Timestamp,
-    /// By how much a clock runs ahead at most: a wait that began by it takes so much longer by another.
-    pub ahead: SignedDuration,
+    /// When a clock jumped ahead, and by how much at most: a wait that began by it takes so much longer by another, and one
+    /// that began before it so much less.
+    pub jumps: Vec<(Timestamp, SignedDuration)>,
     /// Whether the webhook answers: without it no FederatedHPA can be changed.
     pub reviews: bool,
     pub federated: BTreeMap<Name, Federated>,
@@ -258,11 +259,16 @@ pub struct World {
 }
 
 impl World {
+    /// By how much clocks have jumped ahead since then.
+    pub fn ahead_since(&self, at: Timestamp) -> SignedDuration {
+        self.jumps.iter().filter(|(jumped, _)| *jumped >= at).map(|(_, by)| *by).sum()
+    }
+
     pub fn new(now: Timestamp) -> Self {
         Self {
             now,
             acts_since: now,
-            ahead: SignedDuration::ZERO,
+            jumps: Vec::new(),
             reviews: true,
             federated: BTreeMap::new(),
             departed: VecDeque::new(),
