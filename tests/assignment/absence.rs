@@ -1,12 +1,20 @@
 //! Clusters that do not answer for a while, while others leave, begin or have no nodes.
 
 use fhpa::decision::plan::{
-    Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Memory, Note, Policy, Reach, plan,
+    Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Memory, Note, Plan, Policy, Reach, plan,
 };
 use jiff::SignedDuration;
 
-use super::cases::{cluster, request, runs, targets, to_zero, total};
+use super::cases::{cluster, confirmed, request, runs, targets, to_zero, total};
 use super::world::World;
+
+/// The bounds that are written to `b` now.
+fn applied(plan: &Plan<'_>) -> Option<Bounds> {
+    plan.now().find_map(|step| match step.action {
+        Action::ApplyHpa { cluster: "b", bounds, .. } => Some(bounds),
+        _ => None,
+    })
+}
 
 #[test]
 fn a_cluster_without_a_share_that_answers_is_nobody_to_be_asked() {
@@ -35,10 +43,7 @@ fn a_first_hpa_never_has_a_max_below_what_runs_while_an_old_one_waits_for_a_clus
     let bounds = |ran, max| {
         let clusters = vec![a, Cluster { available: Some(90), ..runs("b", ran) }];
         let request = request(total(1, max), Policy::Aggregated, clusters);
-        plan(&request).now().find_map(|step| match step.action {
-            Action::ApplyHpa { cluster: "b", bounds, .. } => Some(bounds),
-            _ => None,
-        })
+        applied(&plan(&request))
     };
     assert_eq!(bounds(3, 12), None, "of three, one would be left");
     assert_eq!(bounds(1, 12), Some(Bounds { min: 1, max: 1 }));
@@ -63,16 +68,9 @@ fn the_sizes_of_clusters_of_which_a_share_may_be_used_are_looked_at_again() {
 
 #[test]
 fn a_copy_that_is_to_go_is_not_what_serves_in_its_place() {
-    let hpa = |bounds: Bounds| Hpa {
-        written: Some(bounds),
-        version: HpaVersion::V2,
-        confirmed: true,
-        outstanding: bounds.max,
-        held: false,
-    };
     let goes = |state, ready| {
         let cluster = |name, max, most| Cluster {
-            hpa: Some(hpa(total(1, max))),
+            hpa: confirmed(total(1, max)),
             limits: Limits { least: 0, most },
             ..runs(name, 3)
         };
@@ -90,16 +88,9 @@ fn a_copy_that_is_to_go_is_not_what_serves_in_its_place() {
 
 #[test]
 fn nothing_is_taken_from_a_failed_cluster_while_no_other_can_be_asked() {
-    let hpa = |bounds: Bounds, confirmed| Hpa {
-        written: Some(bounds),
-        version: HpaVersion::V2,
-        confirmed,
-        outstanding: bounds.max,
-        held: false,
-    };
     let failed = |other: Cluster<'static>| {
         let bounds = total(2, 10);
-        let a = Cluster { hpa: Some(hpa(bounds, true)), target: Some(bounds), last: Some(6), ..runs("a", 6) };
+        let a = Cluster { hpa: confirmed(bounds), target: Some(bounds), last: Some(6), ..runs("a", 6) };
         let mut request = request(bounds, Policy::Aggregated, vec![a, other]);
         request.basis = Some(plan(&request).basis);
         request.clusters[0].state = ClusterState::Away;
@@ -108,15 +99,10 @@ fn nothing_is_taken_from_a_failed_cluster_while_no_other_can_be_asked() {
         (plan.now().count(), plan.notes.contains(&Note::AllAway { candidates: 2 }))
     };
     let none = Cluster { limits: Limits { least: 0, most: 0 }, target: Some(Bounds::NONE), ..cluster("b") };
-    let silent = Cluster {
-        hpa: Some(hpa(total(1, 1), true)),
-        state: ClusterState::Silent,
-        target: Some(total(1, 1)),
-        ..runs("b", 1)
-    };
+    let silent =
+        Cluster { hpa: confirmed(total(1, 1)), state: ClusterState::Silent, target: Some(total(1, 1)), ..runs("b", 1) };
     assert_eq!([none, silent].map(failed), [(0, true); 2]);
-    let able =
-        Cluster { hpa: Some(hpa(total(1, 1), true)), target: Some(total(1, 1)), available: Some(90), ..runs("b", 1) };
+    let able = Cluster { hpa: confirmed(total(1, 1)), target: Some(total(1, 1)), available: Some(90), ..runs("b", 1) };
     let (steps, kept) = failed(able);
     assert!(steps > 0 && !kept, "another one runs what it ran");
 }
@@ -142,34 +128,21 @@ fn a_first_entry_asks_for_no_more_than_the_max_that_is_written() {
         request(total(8, 12), Policy::StaticWeighted, vec![a, Cluster { available: Some(90), target, ..cluster("b") }]);
     request.basis = Some(plan(&request).basis);
     let plan = plan(&request);
-    let (mut max, mut entry) = (None, None);
-    for step in plan.now() {
-        match &step.action {
-            Action::ApplyHpa { cluster: "b", bounds, .. } => max = Some(bounds.max),
-            Action::UpdateBinding { entries, .. } => {
-                entry = entries.iter().find(|entry| entry.cluster == "b").map(|entry| entry.replicas);
-            }
-            _ => {}
-        }
-    }
-    assert_eq!((max, entry), (Some(2), Some(2)));
+    let entry = plan.now().find_map(|step| match &step.action {
+        Action::UpdateBinding { entries, .. } => entries.iter().find(|entry| entry.cluster == "b"),
+        _ => None,
+    });
+    assert_eq!((applied(&plan).map(|bounds| bounds.max), entry.map(|entry| entry.replicas)), (Some(2), Some(2)));
 }
 
 #[test]
 fn a_cluster_that_is_woken_gets_no_more_than_the_max_that_is_written() {
-    let hpa = |max| {
-        Some(Hpa {
-            written: Some(total(1, max)),
-            version: HpaVersion::V2,
-            confirmed: true,
-            outstanding: max,
-            held: false,
-        })
-    };
     let reach = Reach { scale: true, own_zero: false };
-    let a = Cluster { hpa: hpa(8), target: Some(total(1, 8)), available: Some(90), reach, ..runs("a", 7) };
+    let a =
+        Cluster { hpa: confirmed(total(1, 8)), target: Some(total(1, 8)), available: Some(90), reach, ..runs("a", 7) };
     let memory = Memory { zero: true, ..Memory::default() };
-    let b = Cluster { hpa: hpa(2), target: Some(total(1, 2)), available: Some(90), reach, memory, ..runs("b", 0) };
+    let asleep = Cluster { available: Some(90), reach, memory, ..runs("b", 0) };
+    let b = Cluster { hpa: confirmed(total(1, 2)), target: Some(total(1, 2)), ..asleep };
     let request = to_zero(request(total(8, 10), Policy::StaticWeighted, vec![a, b]));
     let scaled = plan(&request).now().find_map(|step| match step.action {
         Action::Scale { cluster: "b", replicas, .. } => Some(replicas),
@@ -192,21 +165,14 @@ fn where_nobody_got_a_share_yet_the_first_division_goes_by_what_runs() {
 
 #[test]
 fn others_are_raised_part_of_the_way_beside_one_that_does_not_answer_and_gets_no_share_any_more() {
-    let hpa = |max| {
-        Some(Hpa {
-            written: Some(total(1, max)),
-            version: HpaVersion::V2,
-            confirmed: true,
-            outstanding: max,
-            held: false,
-        })
+    let a = Cluster {
+        hpa: confirmed(total(1, 6)),
+        weight: 0,
+        state: ClusterState::Silent,
+        target: Some(total(1, 6)),
+        ..runs("a", 6)
     };
-    let a = Cluster { hpa: hpa(6), weight: 0, state: ClusterState::Silent, target: Some(total(1, 6)), ..runs("a", 6) };
-    let b = Cluster { hpa: hpa(4), target: Some(total(1, 4)), available: Some(90), ..runs("b", 4) };
+    let b = Cluster { hpa: confirmed(total(1, 4)), target: Some(total(1, 4)), available: Some(90), ..runs("b", 4) };
     let request = request(total(2, 12), Policy::StaticWeighted, vec![a, b]);
-    let raised = plan(&request).now().find_map(|step| match step.action {
-        Action::ApplyHpa { cluster: "b", bounds, .. } => Some(bounds.max),
-        _ => None,
-    });
-    assert_eq!(raised, Some(6));
+    assert_eq!(applied(&plan(&request)).map(|bounds| bounds.max), Some(6));
 }

@@ -1,6 +1,8 @@
 //! The worked examples (docs/design.md#worked-examples), by name, and cases that they leave open.
 
-use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Hpa, Limits, Plan, Policy, Request, Wait, plan};
+use fhpa::decision::plan::{
+    Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Plan, Policy, Request, Wait, plan,
+};
 
 pub fn total(min: u32, max: u32) -> Bounds {
     Bounds { min, max }
@@ -13,6 +15,12 @@ pub fn cluster(name: &'static str) -> Cluster<'static> {
 /// A cluster with an entry in the binding that runs as it says.
 pub fn runs(name: &'static str, replicas: u32) -> Cluster<'static> {
     Cluster { entry: Some(replicas), current: Some(replicas), ready: replicas, ..cluster(name) }
+}
+
+/// An HPA that has confirmed its bounds.
+pub fn confirmed(bounds: Bounds) -> Option<Hpa> {
+    let (version, outstanding) = (HpaVersion::V2, bounds.max);
+    Some(Hpa { written: Some(bounds), version, confirmed: true, outstanding, held: false })
 }
 
 pub fn request(total: Bounds, policy: Policy, clusters: Vec<Cluster<'static>>) -> Request<'static> {

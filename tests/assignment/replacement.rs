@@ -7,7 +7,7 @@ use fhpa::decision::plan::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use super::cases::{cluster, request, runs, total};
+use super::cases::{cluster, confirmed, request, runs, total};
 use super::life::settle;
 use super::world::World;
 use crate::random::Random;
@@ -71,12 +71,8 @@ fn ten_of_fifteen_leave_and_fifteen_stay_ready() {
 #[test]
 fn a_cluster_that_leaves_keeps_its_min_until_what_it_runs_is_ready_elsewhere() {
     let left = |min, max| {
-        let hpa = |bounds: Bounds| {
-            let (written, outstanding) = (Some(bounds), bounds.max);
-            Some(Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding, held: false })
-        };
-        let a = Cluster { hpa: hpa(total(min, max - 3)), chosen: false, state: LEAVES, ..runs("a", 10) };
-        let b = Cluster { hpa: hpa(total(3, 3)), available: Some(90), ..runs("b", 3) };
+        let a = Cluster { hpa: confirmed(total(min, max - 3)), chosen: false, state: LEAVES, ..runs("a", 10) };
+        let b = Cluster { hpa: confirmed(total(3, 3)), available: Some(90), ..runs("b", 3) };
         let mut request = request(total(13, max), Policy::StaticWeighted, vec![a, b]);
         request.replacement = Some(SignedDuration::from_mins(10));
         request.basis = Some(plan(&request).basis);

@@ -11,14 +11,10 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use super::cron::{rule, with};
-use super::{Process, Stage, at};
+use super::{Process, Stage, at, which};
 use crate::histories::flaky::Way;
 
 const DUE: &str = "2026-11-20T08:30:00Z";
-
-fn which(verb: &str, resource: &str) -> Which {
-    Which { verb: verb.into(), resource: resource.into(), name: String::new() }
-}
 
 /// A controller that leads, a minute before its rule is due.
 async fn minute_before() -> (Stage, Process) {

@@ -53,6 +53,11 @@ use tokio::time::Instant;
 use crate::bed::objects::deployment;
 use crate::bed::role::{Role, limited};
 
+/// Requests by verb and resource, whatever their object.
+pub fn which(verb: &str, resource: &str) -> Which {
+    Which { verb: verb.into(), resource: resource.into(), ..Which::default() }
+}
+
 pub fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }

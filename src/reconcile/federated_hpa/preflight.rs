@@ -73,7 +73,7 @@ impl FederatedHpaWorker {
             // The kinds are being listed.
             Err(failure) if failure.class == ErrorClass::Transient => {
                 self.report_unplanned(leader, view, failure.reason, failure.message).await?;
-                self.wait_no_longer(leader, view).await?;
+                self.let_karmada_divide(leader, view).await?;
                 return Ok(Progress::Settled(self.after(UNSEEN)));
             }
             Err(failure) => return self.decline(leader, view, failure).await,
@@ -99,7 +99,7 @@ impl FederatedHpaWorker {
                 if let WriteError::Failed(failure) = &error
                     && failure.class == ErrorClass::Transient
                 {
-                    self.wait_no_longer(leader, view).await?;
+                    self.let_karmada_divide(leader, view).await?;
                 }
                 Err(error)
             }
@@ -108,7 +108,7 @@ impl FederatedHpaWorker {
 
     /// A workload that was suspended at its creation and runs nowhere yet is divided by Karmada, where for a while
     /// nothing says whether it can be taken over.
-    async fn wait_no_longer(&self, leader: &Leader, view: &View) -> Result<(), WriteError> {
+    async fn let_karmada_divide(&self, leader: &Leader, view: &View) -> Result<(), WriteError> {
         let Some(binding) = view.binding.as_ref().filter(|binding| binding.marked().is_some()) else { return Ok(()) };
         let created = binding.object.metadata.creation_timestamp.as_ref();
         let waited = created.is_none_or(|created| (self.clock)().duration_since(created.0) >= UNDIVIDED);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::edits::running;
 use super::{Stage, hpa, plan, weights};
-use crate::stories::Process;
+use crate::stories::{Process, which};
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_cluster_gives_its_share_to_the_others_and_gets_it_back() {
@@ -228,10 +228,6 @@ async fn an_edit_of_the_template_is_answered_like_the_scheduler_does() {
         ("member1=1 member2=1 member3=1".into(), "1 1 1".into())
     );
     one.stop().await;
-}
-
-fn which(verb: &str, resource: &str) -> Which {
-    Which { verb: verb.into(), resource: resource.into(), name: String::new() }
 }
 
 /// Holds the `nth` request of a kind; those before it go through.

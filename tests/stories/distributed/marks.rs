@@ -1,6 +1,5 @@
 //! Bindings that were suspended for a FederatedHPA that does not act on them are handed back.
 
-use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::json::{annotation, label};
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Stage, deployment, hpa, policy, weights};
 use crate::bed::admission;
+use crate::stories::which;
 
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
 
@@ -57,8 +57,7 @@ async fn a_new_workload_that_cannot_be_checked_runs_by_karmada_after_a_minute() 
     let mut one = stage.controller("one");
     let faults = stage.fleet.control().faults();
     let down = StatusError::plain(500, "InternalError", "an admission webhook of somebody else does not answer");
-    let which = Which { verb: "patch".into(), resource: "deployments".into(), name: String::new() };
-    faults.fail(which, usize::MAX, down);
+    faults.fail(which("patch", "deployments"), usize::MAX, down);
     one.leads().await;
     stage.pass(20).await;
     assert_eq!(stage.replicas().await, "- -", "what fails for a moment divides nothing");

@@ -1,15 +1,11 @@
 //! What fails for a part of a workload holds back nothing else: its template, or one cluster.
 
-use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
 use serde_json::{Value, json};
 
 use super::edits::running;
 use super::{Stage, kind, plan, weights};
-
-fn which(verb: &str, resource: &str) -> Which {
-    Which { verb: verb.into(), resource: resource.into(), name: String::new() }
-}
+use crate::stories::which;
 
 fn unconverted() -> StatusError {
     StatusError::plain(500, "InternalError", "conversion webhook for apps/v1, Kind=Deployment failed")

@@ -155,14 +155,14 @@ impl Release<'_> {
     async fn recall(self) -> Result<Option<Released>, WriteError> {
         let Self { applier, leader, view, .. } = self;
         let mut deleted = false;
-        // Another leader may have deleted some.
         for member_hpa in &view.member_hpas {
+            // Another leader may have deleted it.
             if let Some(wish) = member_hpa.wish() {
                 self.note(|progress| _ = progress.wished.insert(member_hpa.cluster().to_owned(), replicas(wish)));
             }
-        }
-        for member_hpa in view.member_hpas.iter().filter(|member_hpa| !member_hpa.deleting()) {
-            deleted |= self.attempt(applier.writer.delete_work(leader, member_hpa).await)?.is_some();
+            if !member_hpa.deleting() {
+                deleted |= self.attempt(applier.writer.delete_work(leader, member_hpa).await)?.is_some();
+            }
         }
         if deleted {
             return Ok(Some(Released::Partly));

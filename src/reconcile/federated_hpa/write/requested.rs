@@ -59,19 +59,56 @@ impl Release<'_> {
         writer.wanted(Scalable { path: &path, name, asked }).await.map(replicas)
     }
 
-    /// Assumed requested replicas of a cluster that cannot be queried: its last replicas, without the extra ones of a
-    /// rollout, or what its HPA last asked for where that is more or nothing is reported, or its entry. Workload and HPA
-    /// are reported one after the other: of a cluster that stopped answering in between the report with more counts.
+    /// Assumed requested replicas of a cluster that cannot be queried.
     fn guess(self, binding: &Binding, cluster: &str, stored: Replicas) -> Replicas {
-        let wished = self.known().wished.get(cluster).copied().filter(|wished| *wished > 0);
-        let ran = reported(binding, cluster).map(|status| {
+        let reported = reported(binding, cluster).map(|status| {
             let rolls = status.updated_replicas.is_some_and(|updated| updated < status.replicas);
-            let ran = replicas(status.replicas);
-            wished.map_or(ran, |wished| if rolls { ran.min(wished) } else { ran.max(wished) })
+            (replicas(status.replicas), rolls)
         });
         let mut kept = self.view.federated_hpa.desired();
         let zero = kept.any(|(name, kept)| name == cluster && convert::memory::read(kept).1.zero);
-        let ran = ran.filter(|runs| *runs > 0).or(wished.filter(|_| !zero));
-        ran.unwrap_or(if zero { 0 } else { stored })
+        guessed(reported, self.known().wished.get(cluster).copied(), if zero { None } else { Some(stored) })
+    }
+}
+
+/// Replicas as last `reported` (and whether a rollout was under way), without the extra ones of the rollout; what the
+/// HPA last `wished`, where that is more or nothing is reported; or the entry (`stored`; `None`: it is to be at zero).
+///
+/// Workload and HPA are reported one after the other: of a cluster that stopped answering in between the report with
+/// more counts. The HPA of one at zero does nothing, and what it wished before is no report.
+fn guessed(reported: Option<(Replicas, bool)>, wished: Option<Replicas>, stored: Option<Replicas>) -> Replicas {
+    let wished = wished.filter(|wished| *wished > 0);
+    let more = wished.filter(|_| stored.is_some());
+    let ran = reported.map(|(ran, rolls)| match (rolls, wished) {
+        (true, Some(wished)) => ran.min(wished),
+        (true, None) => ran,
+        (false, _) => ran.max(more.unwrap_or_default()),
+    });
+    ran.filter(|ran| *ran > 0).or(more).or(stored).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_cluster_asks_for_is_guessed_by_the_report_with_more_and_without_the_pods_of_a_rollout() {
+        let entry = Some(1);
+        for (reported, wished, stored, expected) in [
+            (Some((3, false)), None, entry, 3),
+            (Some((3, false)), Some(5), entry, 5),
+            (Some((5, false)), Some(3), entry, 5),
+            (Some((5, true)), Some(4), entry, 4),
+            (Some((5, true)), None, entry, 5),
+            (Some((0, true)), Some(4), entry, 4),
+            (None, Some(4), entry, 4),
+            (None, Some(0), entry, 1),
+            (None, None, entry, 1),
+            (Some((0, false)), Some(1), None, 0),
+            (Some((2, false)), Some(4), None, 2),
+            (None, Some(4), None, 0),
+        ] {
+            assert_eq!(guessed(reported, wished, stored), expected, "{reported:?} {wished:?} {stored:?}");
+        }
     }
 }
