@@ -1,7 +1,8 @@
 //! Clusters that do not answer for a while, while others leave, begin or have no nodes.
 
 use fhpa::decision::plan::{
-    Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Limits, Memory, Note, Plan, Policy, Reach, plan,
+    Action, Bounds, Cause, Cluster, ClusterState, Failed, Hpa, HpaVersion, Limits, Memory, Note, Plan, Policy, Reach,
+    plan,
 };
 use jiff::SignedDuration;
 
@@ -175,4 +176,45 @@ fn others_are_raised_part_of_the_way_beside_one_that_does_not_answer_and_gets_no
     let b = Cluster { hpa: confirmed(total(1, 4)), target: Some(total(1, 4)), available: Some(90), ..runs("b", 4) };
     let request = request(total(2, 12), Policy::StaticWeighted, vec![a, b]);
     assert_eq!(applied(&plan(&request)).map(|bounds| bounds.max), Some(6));
+}
+
+#[test]
+fn a_cluster_of_another_group_that_was_evicted_is_remembered_for_an_hour() {
+    let kept = |later| {
+        let mut request = request(total(1, 9), Policy::Aggregated, vec![runs("a", 3)]);
+        let last = request.now;
+        let memory = Memory { evicted: Some(last), failed: Some(Failed { times: 2, last }), ..Memory::default() };
+        let b = Cluster { chosen: false, state: ClusterState::Away, memory, ..cluster("b") };
+        request.clusters.push(b);
+        request.now += SignedDuration::from_secs(later);
+        let kept = plan(&request).shares.iter().find(|share| share.cluster == "b").map(|share| share.memory);
+        kept.map(|kept| kept == memory)
+    };
+    assert_eq!([3_599, 3_600].map(kept), [Some(true), None]);
+}
+
+#[test]
+fn without_scale_assist_a_new_leader_knows_which_pods_cannot_be_scheduled() {
+    let clusters = vec![runs("a", 3), Cluster { pending: 2, ready: 1, ..runs("b", 3) }];
+    let mut request = request(total(1, 9), Policy::Aggregated, clusters);
+    request.scale_assist = false;
+    let stuck: Vec<_> = plan(&request).shares.iter().map(|share| share.memory.stuck.map(|stuck| stuck.cause)).collect();
+    assert_eq!(stuck, [None, Some(Cause::Pending)]);
+}
+
+#[test]
+fn a_copy_that_nobody_has_seen_yet_is_cut_before_what_is_ready() {
+    let written = |confirmed| {
+        let hpa = Hpa { written: Some(total(4, 5)), version: HpaVersion::V2, confirmed, outstanding: 5, held: false };
+        (Some(hpa), Some(total(4, 5)))
+    };
+    let of_a = |told: bool| {
+        let ((hpa, target), (new, _)) = (written(true), written(false));
+        let a = Cluster { hpa, target, weight: 2, last: Some(5), ..runs("a", 5) };
+        let a = if told { a } else { Cluster { current: None, ready: 0, ..a } };
+        let b = Cluster { hpa: new, target, weight: 2, entry: Some(4), ..cluster("b") };
+        let request = request(total(1, 5), Policy::StaticWeighted, vec![a, b]);
+        plan(&request).shares.iter().find(|share| share.cluster == "a").map(|share| share.now.max)
+    };
+    assert_eq!([true, false].map(of_a), [Some(4), Some(3)], "a kind whose replicas nobody reports");
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fhpa::decision::cron::Schedule;
 use fhpa::decision::cron::ledger::{Action, Agenda, Baseline, Due, History, Lateness, Rule};
-use fhpa::decision::cron::settle::{Attempt, Outcome, settle};
+use fhpa::decision::cron::settle::{Attempt, Outcome, keep_newest, settle};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -363,4 +363,15 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn of_attempts_that_cannot_be_recorded_the_newest_of_each_rule_are_kept() {
+    let attempt = |(rule, minute): &(&str, u32)| {
+        executed(rule, &format!("2026-11-20T08:{minute:02}:00Z"), at("2026-11-20T09:00:00Z"))
+    };
+    let mut attempts: Vec<Attempt> = [("a", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5)].iter().map(attempt).collect();
+    keep_newest(&mut attempts, 2);
+    let kept: Vec<Attempt> = [("b", 2), ("a", 3), ("a", 4), ("b", 5)].iter().map(attempt).collect();
+    assert_eq!(attempts, kept);
 }

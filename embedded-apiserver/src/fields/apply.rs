@@ -97,7 +97,7 @@ fn reachable_config(kinds: &ListKinds, subresource: &str, config: &Value) -> Val
         _ => {}
     }
     if let (true, Some(meta)) = (subresource == "status", members.get_mut("metadata").and_then(Value::as_object_mut)) {
-        meta.retain(|name, _| matches!(name.as_str(), "name" | "namespace"));
+        meta.retain(|name, _| matches!(name.as_str(), "name" | "namespace" | "resourceVersion"));
     }
     config
 }

@@ -1,6 +1,7 @@
 //! The history of an object after a reconcile (docs/design.md#cron). Pure.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -120,6 +121,18 @@ pub fn missed_runs<'a>(rules: &[Rule<'_>], agenda: &'a Agenda, attempts: &[Attem
     missed.sort_by_key(|missed| missed.scheduled);
     missed.extend_from_slice(&agenda.missed);
     Cow::Owned(missed)
+}
+
+/// Drops all but the newest `most` attempts of each rule.
+pub fn keep_newest(attempts: &mut Vec<Attempt>, most: usize) {
+    let mut kept: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    attempts.reverse();
+    attempts.retain(|attempt| {
+        let count = kept.entry(Arc::clone(&attempt.rule)).or_default();
+        *count = count.saturating_add(1);
+        *count <= most
+    });
+    attempts.reverse();
 }
 
 /// The recorded attempt of one run.

@@ -175,7 +175,7 @@ impl<'a> Look<'_, 'a> {
         (found, &group.name)
     }
 
-    /// When an abandoned group may be used again.
+    /// When an abandoned group may be used again, or where none of its clusters serves, when one may serve again.
     fn well(&self, selection: Selection<'_, '_>) -> Option<Timestamp> {
         let found = self.find(selection);
         let serves = |member: &&Member<'_>| {
@@ -188,7 +188,8 @@ impl<'a> Look<'_, 'a> {
             let since = member.since.max(given_up);
             since.map_or(Ok(Timestamp::MIN), |since| since.checked_add(self.patience.not_ready)).ok()
         };
-        self.members.iter().filter(serves).filter_map(well).min()
+        let well = self.members.iter().filter(serves).filter_map(well).min();
+        well.or(found.next.filter(|next| *next > self.now))
     }
 
     fn find(&self, selection: Selection<'_, '_>) -> Found<'a> {
@@ -207,7 +208,9 @@ impl<'a> Look<'_, 'a> {
             let name = &*member.name;
             let within = spread.as_ref().is_none_or(|(kept, _)| kept.contains(name));
             let chosen = within && taken(&member);
-            if !chosen && !past.held.contains(name) && !past.known.contains(name) {
+            // What failed in one group is remembered while another is used: it is tried again more seldom each time.
+            let remembered = past.held.contains(name) || past.known.contains(name) || past.failed.contains_key(name);
+            if !chosen && !remembered {
                 continue;
             }
             let facts = self.facts(name, chosen);

@@ -89,6 +89,12 @@ pub fn judge(
     if !chosen {
         return here(if held { ClusterState::Leaving { evicted: false } } else { ClusterState::Away });
     }
+    // Karmada takes the taint of a condition away moments after the cluster is well again: the wait does not go on in it.
+    let well = member.since.max(resumed);
+    let ends = |taint: &Taint<'_>| match &*taint.key {
+        NOT_READY | UNREACHABLE => ends(&Taint { added: taint.added.max(well), ..taint.clone() }),
+        _ => ends(taint),
+    };
     let of = |effect: &'static str| member.taints.iter().filter(move |taint| taint.effect == effect).map(ends);
     let end = of(NO_EXECUTE).min().unwrap_or(Tolerated::Forever);
     if over(end) || out.is_some() {
@@ -229,6 +235,20 @@ mod tests {
         assert_eq!(judged(None).state, ClusterState::Away);
         assert_eq!(judged(Some(at(900))), Judgement { state: ClusterState::Silent, next: Some(at(1_200)) });
         assert_eq!(judged(Some(at(700))).state, ClusterState::Away);
+    }
+
+    #[test]
+    fn the_taint_of_a_condition_is_tolerated_anew_once_the_cluster_is_well_again() {
+        let judged = |since: Option<i64>, resumed: Option<i64>| {
+            let key = NOT_READY.into();
+            let taint = Taint { key, effect: NO_EXECUTE.into(), added: Some(at(0)), ..Taint::default() };
+            let member = Member { taints: vec![taint], since: since.map(at), ..ready(Readiness::Ready) };
+            let facts = Facts { chosen: true, held: true, resumed: resumed.map(at), ..Facts::default() };
+            judge(&member, &[], &Patience::default(), facts, NOW)
+        };
+        assert_eq!(judged(Some(990), None), Judgement { state: ClusterState::Serving, next: Some(at(1_290)) });
+        assert_eq!(judged(None, Some(800)), Judgement { state: ClusterState::Serving, next: Some(at(1_100)) });
+        assert_eq!(judged(Some(600), None).state, ClusterState::Leaving { evicted: true }, "that is somebody's word");
     }
 
     #[test]

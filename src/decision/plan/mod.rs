@@ -166,11 +166,14 @@ fn adjust(
         next.push(idle.next);
         adjusted.next = next.into_iter().flatten().filter(|next| *next > request.now).min();
     } else {
+        // Where pods cannot be scheduled, a new leader does not know it before a source responds.
+        cannot_scale::look(request, &mut assignees);
         assist::forget(request, &mut assignees);
         for assignee in &mut assignees {
-            let Memory { floor, others, failed, assist, scale_ups, .. } = assignee.target.memory;
+            let Memory { stuck, floor, others, failed, assist, scale_ups, .. } = assignee.target.memory;
+            let stuck = stuck.filter(|stuck| stuck.cause == Cause::Pending);
             let assist = assist.filter(|_| floor.is_some());
-            assignee.target.memory = Memory { assist, scale_ups, floor, others, failed, ..Memory::default() };
+            assignee.target.memory = Memory { stuck, assist, scale_ups, floor, others, failed, ..Memory::default() };
         }
         adjusted.replacement = replacement::replace(request, clusters, &mut assignees);
     }

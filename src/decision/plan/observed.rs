@@ -231,6 +231,14 @@ impl Cluster<'_> {
         self.current.is_none() && self.entry.is_some()
     }
 
+    /// Whether neither its workload nor the HPA that was written for it was ever reported: most likely both are yet to be
+    /// there.
+    #[must_use]
+    pub fn is_unseen(&self) -> bool {
+        let unconfirmed = self.hpa.is_some_and(|hpa| hpa.written.is_some() && !hpa.confirmed);
+        self.is_unknown() && self.last.is_none() && unconfirmed
+    }
+
     /// `current - pending + available`, within the share that the workload may use.
     #[must_use]
     pub fn capacity(&self) -> Replicas {

@@ -218,7 +218,8 @@ pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Ti
     let fails = fails && (lost.is_some() && is_known(cluster) || holds);
     let failed = if fails { Some(Failed::again(failed, now)) } else { failed };
     let failed = failed.filter(|failed| !failed.is_forgotten(now));
-    if lost.is_none() && evicted.is_none() && failed.is_none() {
+    let evicted = evicted.filter(|_| failed.is_some());
+    if lost.is_none() && failed.is_none() {
         return None;
     }
     let floor = lost.and_then(|lost| unserved(cluster, lost));

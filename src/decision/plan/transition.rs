@@ -162,6 +162,8 @@ fn fit(
     mut transitions: Vec<Transition>,
 ) -> Vec<Transition> {
     let budget = u64::from(request.total.max);
+    // Where nobody reports the replicas of a kind, all look as if they had not begun.
+    let told = clusters.iter().any(|cluster| cluster.current.is_some());
     let (mut stay, mut go) = (Vec::new(), Vec::new());
     for (at, ((cluster, target), transition)) in clusters.iter().zip(targets).zip(&transitions).enumerate() {
         match transition {
@@ -173,7 +175,8 @@ fn fit(
                 let due = running.min(target.max).max(target.min).min(bounds.max);
                 let weight = target.max.into();
                 let running = present(cluster).min(bounds.max);
-                let ready = if cluster.is_unknown() { cluster.may_run() } else { cluster.ready };
+                let unknown = cluster.is_unknown() && !(told && cluster.is_unseen());
+                let ready = if unknown { cluster.may_run() } else { cluster.ready };
                 let ready = at_least_one(cluster, ready).max(target.min).min(bounds.max);
                 let asked = whole.map_or(0, |target| target.memory.floor());
                 let busy = running.max(asked).min(bounds.max);

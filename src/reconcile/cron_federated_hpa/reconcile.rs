@@ -27,7 +27,7 @@ use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::cron::ledger::{ON_TIME, Rule};
-use crate::decision::cron::settle::{Attempt, Outcome, missed_runs};
+use crate::decision::cron::settle::{Attempt, Outcome, keep_newest, missed_runs};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::ReconcileResult;
@@ -334,7 +334,10 @@ impl CronWorker {
     }
 }
 
-/// Drops attempts of runs that are no longer owed.
+/// Most attempts of a rule that are remembered while their status cannot be written.
+const REMEMBERED: usize = 1000;
+
+/// Drops attempts of runs that are no longer owed, and the oldest of too many.
 fn forget(attempts: &mut Vec<Attempt>, observed: &Observed, entry: &Entry) {
     let rules = observed.rules(entry);
     let agenda = &observed.agenda;
@@ -345,4 +348,5 @@ fn forget(attempts: &mut Vec<Attempt>, observed: &Observed, entry: &Entry) {
     attempts.retain(|attempt| {
         owed.iter().any(|(rule, scheduled)| *scheduled == attempt.scheduled && name(*rule) == Some(&*attempt.rule))
     });
+    keep_newest(attempts, REMEMBERED);
 }

@@ -92,15 +92,20 @@ impl FederatedHpaWorker {
         memory: &mut Memory,
         report: &mut Report<'_>,
     ) -> Result<(), WriteError> {
+        let key = of.view.federated_hpa.key();
         let Some(binding) = bound(of.view) else {
             let (reason, message) = self.why_unbound(of.view).await?;
             report.unable(reason, &message);
+            self.centralized.set_selector(&key, None);
             // Nothing is known meanwhile: the next computation begins with the current replicas.
             memory.history.recommendations = Recommendations::default();
             return Ok(());
         };
         if let Err(failure) = self.read_scale(of, binding, memory).await {
             report.unable(failure.reason, &failure.message);
+            if failure.class == ErrorClass::Missing {
+                self.centralized.set_selector(&key, None);
+            }
             memory.history.recommendations = Recommendations::default();
             return Ok(());
         }
@@ -115,6 +120,7 @@ impl FederatedHpaWorker {
         report.set(READY, conditions::centralized(of.view, &foreign, of.now));
         (report.current, report.desired) = (Some(current), Some(current));
         if of.view.federated_hpa.suspended() {
+            self.centralized.set_selector(&key, None);
             // Afterwards it begins with the current replicas, as under a new leader.
             memory.history = History::default();
             report.suspended();
@@ -133,7 +139,7 @@ impl FederatedHpaWorker {
             }
         } else {
             if current == 0 {
-                self.centralized.set_selector(&of.view.federated_hpa.key(), None);
+                self.centralized.set_selector(&key, None);
             }
             None
         };

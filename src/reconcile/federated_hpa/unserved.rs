@@ -23,6 +23,7 @@ impl FederatedHpaWorker {
         why: &str,
     ) -> Result<Progress, WriteError> {
         let now = (self.clock)();
+        self.centralized.forget(&entry.key());
         // The two would write over each other for ever.
         let theirs = entry.upstream.and_then(|last| last.checked_add(conditions::UPSTREAM_RUNS).ok());
         if let Some(until) = theirs.filter(|until| *until > now) {
@@ -71,6 +72,8 @@ impl FederatedHpaWorker {
         view: &View,
         rival: &FederatedHpaEntry,
     ) -> Result<Progress, WriteError> {
+        // Afterwards it begins with the current replicas, as under a new leader.
+        self.centralized.forget(&view.federated_hpa.key());
         let message = format!(
             "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
             rival.key()
@@ -81,7 +84,8 @@ impl FederatedHpaWorker {
         let undivided = |binding: &&Arc<Binding>| binding.marked().is_some() && binding.entries().is_empty();
         match view.binding.as_ref().filter(undivided) {
             Some(binding) if !divides && !entry.held() => self.give_back(leader, &entry.key(), binding).await,
-            _ => Ok(Progress::Settled(None)),
+            // The other one may be pointed elsewhere, and what it writes last wakes nobody.
+            _ => Ok(Progress::Settled(self.later())),
         }
     }
 

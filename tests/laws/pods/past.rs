@@ -126,6 +126,10 @@ impl Past {
         let Some((_, hpa)) = world.acts_on(target).filter(|(_, hpa)| !world.duplicates(hpa)) else { return };
         // An HPA cannot ask for less than one, be it ready or not.
         let all: i64 = self.shares.values().map(|share| share.ready.max(share.asked.min(1))).sum();
+        // A copy that is on its way is one more.
+        let copied = hpa.copied.is_some_and(|at| world.now.duration_since(at) < AFTERMATH);
+        let begins = |cluster: &&String| copied && self.shares.get(*cluster).is_none_or(|share| share.asked == 0);
+        let all = all + i64::try_from(self.entries.iter().filter(begins).count()).unwrap_or_default();
         if all > hpa.bounds.max {
             self.excess = self.excess.max(all - hpa.bounds.max);
             self.excess_until = world.now.checked_add(AFTERMATH).ok();

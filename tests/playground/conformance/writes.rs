@@ -61,9 +61,14 @@ async fn a_stale_write_conflicts() {
         let same = bed.put(&path, &config_map("a", json!({"x": "y"}))).await;
         let again = bed.put(&path, &config_map("a", json!({"x": "y"}))).await;
         let custom = bed.path(CRON, "cronfederatedhpas");
-        bed.post(&custom, &cron("c")).await;
+        let made = bed.post(&custom, &cron("c")).await;
         let needs_version = bed.put(&format!("{custom}/c"), &cron("c")).await.refusal();
-        json!([conflict, by_patch, by_uid, unpinned, same.version() == again.version(), needs_version])
+        bed.patch("merge", &format!("{custom}/c"), &json!({"metadata": {"labels": {"a": "b"}}})).await;
+        let status = json!({"apiVersion": CRON, "kind": "CronFederatedHPA", "status": {"suspendedRules": 0},
+            "metadata": {"name": "c", "resourceVersion": made.version()}});
+        let status = bed.patch("apply", &format!("{custom}/c/status?fieldManager=m&force=true"), &status).await;
+        let by_status = status.refusal();
+        json!([conflict, by_patch, by_uid, unpinned, same.version() == again.version(), needs_version, by_status])
     })
     .await;
 }

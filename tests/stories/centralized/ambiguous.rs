@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::running;
 use crate::stories::Process;
-use crate::stories::distributed::{Stage, deployment, hpa, kind};
+use crate::stories::distributed::{Stage, deployment, hpa, kind, weights};
 
 /// A canary of `web` in each of two clusters: its pods are also selected by the selector of `web`.
 async fn canary(stage: &Stage, mode: &str) {
@@ -85,5 +85,48 @@ async fn a_workload_without_replicas_keeps_no_other_from_being_scaled() {
     stage.pass(120).await;
     assert_eq!(replicas(&stage.get("Deployment", "canary").await), 0);
     assert!(stage.scale().await > 3, "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_scales_nothing_keeps_no_other_from_being_scaled() {
+    for (mode, wait) in [("Centralized", 120), ("Distributed", 500)] {
+        let (stage, one) = ambiguous(mode).await;
+        stage.delete("Deployment", "canary").await;
+        stage.pass(wait).await;
+        assert!(stage.scale().await > 3, "{mode}: {:?}", stage.messages().await);
+        one.stop().await;
+    }
+    let (stage, one) = ambiguous("Centralized").await;
+    stage.patch("FederatedHPA", "canary", json!({"spec": {"suspend": true}})).await;
+    stage.pass(120).await;
+    assert!(stage.scale().await > 3, "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_yielded_for_a_while_begins_with_the_current_replicas() {
+    let stage = Stage::new(2).await;
+    stage.web(3, weights(&[1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.load(900).await;
+    let mut older = hpa(18, 20, json!({"mode": "Centralized"}));
+    older["metadata"]["name"] = json!("older");
+    older["spec"]["scaleTargetRef"]["name"] = json!("nothing");
+    stage.create(older).await;
+    stage.pass(5).await;
+    stage.hpa(1, 20, json!({"mode": "Centralized"})).await;
+    stage.pass(120).await;
+    assert_eq!(stage.scale().await, 18, "{:?}", stage.messages().await);
+    stage.patch("FederatedHPA", "older", json!({"spec": {"scaleTargetRef": {"name": "web"}}})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.condition("Ready").await.0, "False ConflictingFederatedHPA");
+    stage.load(90).await;
+    stage.pass(400).await;
+    stage.delete("FederatedHPA", "older").await;
+    stage.pass(90).await;
+    assert_eq!(stage.scale().await, 18, "{:?}", stage.messages().await);
+    assert_ne!(stage.condition("Ready").await.0, "False ConflictingFederatedHPA");
     one.stop().await;
 }

@@ -227,6 +227,23 @@ async fn two_objects_on_one_workload_do_not_fight() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_second_object_on_a_workload_scales_it_once_the_first_is_pointed_elsewhere() {
+    let (stage, one) = begun(2).await;
+    stage.web(2, weights(&[1, 1])).await;
+    stage.hpa(2, 10, json!({})).await;
+    stage.pass(10).await;
+    let mut other = super::hpa(2, 30, json!({}));
+    other["metadata"]["name"] = json!("also");
+    stage.create(other).await;
+    stage.pass(20).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"scaleTargetRef": {"name": "nothing"}}})).await;
+    stage.pass(90).await;
+    let also = stage.get("FederatedHPA", "also").await;
+    assert_eq!(also["status"]["conditions"][0]["reason"], "Assigned", "{also}");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn karmadas_own_controller_is_noticed() {
     let (stage, one) = begun(2).await;
     stage.web(2, weights(&[1, 1])).await;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use embedded_apiserver::status::StatusError;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::int;
 use fhpa::playground::member::Timing;
@@ -10,7 +11,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{Stage, plan, weights};
-use crate::stories::Process;
+use crate::stories::{Process, which};
 
 /// Three members that run 10, 3 and 2, and whose HPAs do not scale by themselves.
 pub async fn uneven(max: i32, more: Value) -> (Stage, Process) {
@@ -353,12 +354,34 @@ async fn the_first_group_of_clusters_is_gone_back_to_when_it_has_been_well() {
     one.stop().await;
 }
 
+/// The affinity group in use, as it is recorded.
+async fn group(stage: &Stage) -> Value {
+    stage.get("ResourceBinding", "web-deployment").await["status"]["schedulerObservingAffinityName"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_group_in_use_is_recorded_while_an_eviction_waits_also_where_the_first_write_of_it_failed() {
+    let (stage, one) = grouped().await;
+    let evicts =
+        async || !stage.get("ResourceBinding", "web-deployment").await["spec"]["gracefulEvictionTasks"].is_null();
+    stage.fleet.hold_pods("member2", true).unwrap();
+    stage.fleet.fail("member1", true).unwrap();
+    stage.pass(300).await;
+    assert!(!evicts().await);
+    let conflict = StatusError::plain(409, "Conflict", "the object has been modified");
+    stage.fleet.control().faults().fail(which("patch", "resourcebindings/status"), usize::MAX, conflict);
+    stage.pass(60).await;
+    assert_eq!((evicts().await, group(&stage).await), (true, json!("own")), "{:?}", stage.messages().await);
+    stage.fleet.control().faults().heal();
+    stage.pass(60).await;
+    assert_eq!((evicts().await, group(&stage).await), (true, json!("cloud")), "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_taint_that_comes_and_goes_moves_the_workload_to_the_next_group_and_back_only_once() {
     let (stage, one) = grouped().await;
-    let group = async || {
-        stage.get("ResourceBinding", "web-deployment").await["status"]["schedulerObservingAffinityName"].clone()
-    };
+    let group = async || group(&stage).await;
     let tainted = json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}});
     for _ in 0..20 {
         stage.patch_cluster("member1", tainted.clone()).await;

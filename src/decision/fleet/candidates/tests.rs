@@ -166,6 +166,33 @@ fn a_group_that_was_given_up_for_a_taint_is_not_gone_back_to_as_soon_as_the_tain
 }
 
 #[test]
+fn a_cluster_that_was_evicted_from_a_group_before_the_observed_one_is_remembered_and_tried_later_each_time() {
+    let group =
+        |name: &'static str, cluster| Group { name: name.into(), affinity: named(&[cluster]), overflow: Vec::new() };
+    let placement = Placement { groups: vec![group("own", "a"), group("cloud", "b")], ..Placement::default() };
+    let members = members(&[("a", true), ("b", true)]);
+    let evicted = Timestamp::constant(500, 0);
+    let group_of = |times, now| {
+        let past = Past {
+            held: BTreeSet::from(["b"]),
+            evicted: BTreeMap::from([("a", evicted)]),
+            failed: BTreeMap::from([("a", Failed { times, last: evicted })]),
+            scheduled: Some(evicted),
+            ..Past::default()
+        };
+        let intent = Intent { observed_group: "cloud", ..intent(&placement) };
+        let now = Timestamp::constant(now, 0);
+        let found = candidates(&intent, &members, &past, &Patience::default(), now);
+        let remembered = found.clusters.iter().any(|one| one.name == "a");
+        (found.group.to_owned(), found.next.map(Timestamp::as_second), remembered)
+    };
+    assert_eq!(group_of(1, 700), ("cloud".to_owned(), Some(800), true));
+    assert_eq!(group_of(1, 800), ("own".to_owned(), None, true));
+    assert_eq!(group_of(2, 800), ("cloud".to_owned(), Some(1_100), true));
+    assert_eq!(group_of(2, 1_100), ("own".to_owned(), None, true));
+}
+
+#[test]
 fn while_most_of_the_fleet_is_not_ready_nobody_fails() {
     let placement = Placement::default();
     let mut members = members(&[("a", false), ("b", false), ("c", true)]);

@@ -16,7 +16,7 @@ use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 
 /// Scales that one computation reads; the next ones read the rest.
 const READ_AT_ONCE: usize = 64;
-/// When a scale that could not be read is read again.
+/// When a scale is read again: it changes with the workload, which no watch tells of.
 const READ_AGAIN: SignedDuration = SignedDuration::from_mins(5);
 
 /// The selectors of each namespace with a Centralized workload.
@@ -91,7 +91,7 @@ impl InNamespace {
             Some(selector) => self.others.put(&name, selector),
             None => self.others.remove(&name),
         }
-        let again = if selector.is_some() { None } else { now.checked_add(READ_AGAIN).ok() };
+        let again = now.checked_add(READ_AGAIN).ok();
         self.read.insert(name, Read { generation: entry.object.metadata.generation, again });
     }
 }

@@ -40,11 +40,10 @@ pub fn unplanned(
     now: Timestamp,
 ) -> FederatedHPAStatus {
     let before = entry.status().unwrap_or_default();
-    FederatedHPAStatus {
-        observed_generation: entry.object.metadata.generation,
-        conditions: Some(unscaled(entry, assigned, ready, now)),
-        ..before
-    }
+    let mut conditions = unscaled(entry, assigned, ready, now);
+    // No toleration begins before the last pause of failover ended: the next plan must know it.
+    conditions.extend(entry.condition(FAILOVER_PAUSED).cloned());
+    FederatedHPAStatus { observed_generation: entry.object.metadata.generation, conditions: Some(conditions), ..before }
 }
 
 /// All conditions while no member HPA can be judged: those of an HPA are unknown, with the reason of the problem.
@@ -217,4 +216,28 @@ pub async fn write(
     let written: FederatedHPA = entry.own(&key).write_status(&writer.client, leader, managers::STATUS, status).await?;
     writer.cache.wrote_federated_hpa(&written);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn when_failover_was_resumed_is_kept_while_no_plan_is_possible_and_not_after_a_release() {
+        let paused = json!({"type": FAILOVER_PAUSED, "status": "False", "reason": "ClustersReady", "message": "",
+            "lastTransitionTime": "2026-11-20T08:00:00Z"});
+        let object = json!({"metadata": {"name": "web", "namespace": "prod"}, "status": {"conditions": [paused]},
+            "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+        let entry = FederatedHpaEntry::of(&serde_json::from_value(object).unwrap());
+        let parts = || ("False", "BindingUnreadable", String::new());
+        let kept = |status: FederatedHPAStatus| {
+            status.conditions.iter().flatten().find(|one| one.type_ == FAILOVER_PAUSED)
+                == entry.condition(FAILOVER_PAUSED)
+        };
+        let now = Timestamp::UNIX_EPOCH;
+        assert!(kept(unplanned(&entry, parts(), parts(), now)));
+        assert!(!kept(handed_back(&entry, now)));
+    }
 }

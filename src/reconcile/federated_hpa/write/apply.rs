@@ -149,9 +149,16 @@ impl Applier {
             let applied = about.binding.stored_placement();
             let patch = json!({"metadata": {"annotations": {names::APPLIED_PLACEMENT: applied}}});
             let written = self.writer.binding(about.leader, binding, patch, false).await?;
-            if !about.evicts {
+            if about.evicts {
+                self.regroup(about.leader, &written, about.group).await?;
+            } else {
                 self.answer(about.leader, &written, about.group, true).await?;
             }
+            return Ok(true);
+        }
+        // The write of the clusters may have succeeded, and the one of the group not.
+        if about.evicts && is_regrouped(binding, about.group) {
+            self.regroup(about.leader, binding, about.group).await?;
             return Ok(true);
         }
         let status = &binding.status;
