@@ -29,7 +29,7 @@ const BRISK: Duration = Duration::from_secs(1);
 /// Objects that can wait are first once they have waited for this long.
 const OVERDUE: Duration = Duration::from_secs(30);
 /// A reconcile that found the term over begins again after it, where the term goes on.
-const TERM: SignedDuration = SignedDuration::from_secs(1);
+const AGAIN: SignedDuration = SignedDuration::from_secs(1);
 
 /// Result of a reconcile. `T` is its retry state.
 #[derive(Debug, Default)]
@@ -334,7 +334,7 @@ impl<W: Worker> Engine<W> {
         let again = self.busy.remove(&key).unwrap_or_default();
         let Ok(Ended { retry_state, wake, retry }) = ended else {
             // The lease reports the end of the term, unless a renewal on its way prolongs it.
-            self.delay_queue.set(&key, (self.clock)().checked_add(TERM).ok());
+            self.delay_queue.set(&key, (self.clock)().checked_add(AGAIN).ok());
             return;
         };
         let can_wait = retry_state.as_ref().is_some_and(|retry_state| self.worker.can_wait(retry_state));

@@ -206,8 +206,8 @@ async fn scaling_to_zero_without_effect_is_told() {
     one.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn two_objects_on_one_workload_do_not_fight() {
+/// `web` is scaled by one FederatedHPA, and `also` names it, too.
+async fn contested() -> (Stage, Process) {
     let (stage, one) = begun(2).await;
     stage.web(2, weights(&[1, 1])).await;
     stage.hpa(2, 10, json!({})).await;
@@ -216,6 +216,12 @@ async fn two_objects_on_one_workload_do_not_fight() {
     other["metadata"]["name"] = json!("also");
     stage.create(other).await;
     stage.pass(20).await;
+    (stage, one)
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_objects_on_one_workload_do_not_fight() {
+    let (stage, one) = contested().await;
     let also = stage.get("FederatedHPA", "also").await;
     assert_eq!(also["status"]["conditions"][0]["reason"], "ConflictingFederatedHPA");
     assert_eq!((stage.bounds().await, stage.budget.most()), ("1..5 1..5".into(), 10));
@@ -228,14 +234,7 @@ async fn two_objects_on_one_workload_do_not_fight() {
 
 #[tokio::test(start_paused = true)]
 async fn the_second_object_on_a_workload_scales_it_once_the_first_is_pointed_elsewhere() {
-    let (stage, one) = begun(2).await;
-    stage.web(2, weights(&[1, 1])).await;
-    stage.hpa(2, 10, json!({})).await;
-    stage.pass(10).await;
-    let mut other = super::hpa(2, 30, json!({}));
-    other["metadata"]["name"] = json!("also");
-    stage.create(other).await;
-    stage.pass(20).await;
+    let (stage, one) = contested().await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"scaleTargetRef": {"name": "nothing"}}})).await;
     stage.pass(90).await;
     let also = stage.get("FederatedHPA", "also").await;

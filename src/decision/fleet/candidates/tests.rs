@@ -30,6 +30,13 @@ fn intent<'a>(placement: &'a Placement<'a>) -> Intent<'a> {
     Intent { assignment: None, affinity: None, placement, observed_group: "" }
 }
 
+/// The cluster `a`, and where it fails, `b`.
+fn grouped() -> Placement<'static> {
+    let group =
+        |name: &'static str, cluster| Group { name: name.into(), affinity: named(&[cluster]), overflow: Vec::new() };
+    Placement { groups: vec![group("own", "a"), group("cloud", "b")], ..Placement::default() }
+}
+
 fn states<'a>(found: &Candidates<'a>) -> Vec<(&'a str, bool, ClusterState)> {
     found.clusters.iter().map(|one| (one.name, one.chosen, one.state)).collect()
 }
@@ -123,9 +130,7 @@ fn overflow_affinities_are_lower_priorities_in_their_order() {
 
 #[test]
 fn the_first_group_that_serves_is_used_and_one_before_the_observed_one_when_it_has_been_well() {
-    let group =
-        |name: &'static str, cluster| Group { name: name.into(), affinity: named(&[cluster]), overflow: Vec::new() };
-    let placement = Placement { groups: vec![group("own", "a"), group("cloud", "b")], ..Placement::default() };
+    let placement = grouped();
     let group_of = |ready: &[(&'static str, bool)], observed_group, since: i64| {
         let intent = Intent { observed_group, ..intent(&placement) };
         let mut members = members(ready);
@@ -145,9 +150,7 @@ fn the_first_group_that_serves_is_used_and_one_before_the_observed_one_when_it_h
 
 #[test]
 fn a_group_that_was_given_up_for_a_taint_is_not_gone_back_to_as_soon_as_the_taint_is_gone() {
-    let group =
-        |name: &'static str, cluster| Group { name: name.into(), affinity: named(&[cluster]), overflow: Vec::new() };
-    let placement = Placement { groups: vec![group("own", "a"), group("cloud", "b")], ..Placement::default() };
+    let placement = grouped();
     let mut members = members(&[("a", true), ("b", true)]);
     for member in &mut members {
         member.since = Some(Timestamp::UNIX_EPOCH);
@@ -167,9 +170,7 @@ fn a_group_that_was_given_up_for_a_taint_is_not_gone_back_to_as_soon_as_the_tain
 
 #[test]
 fn a_cluster_that_was_evicted_from_a_group_before_the_observed_one_is_remembered_and_tried_later_each_time() {
-    let group =
-        |name: &'static str, cluster| Group { name: name.into(), affinity: named(&[cluster]), overflow: Vec::new() };
-    let placement = Placement { groups: vec![group("own", "a"), group("cloud", "b")], ..Placement::default() };
+    let placement = grouped();
     let members = members(&[("a", true), ("b", true)]);
     let evicted = Timestamp::constant(500, 0);
     let group_of = |times, now| {

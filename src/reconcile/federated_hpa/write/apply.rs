@@ -120,7 +120,7 @@ impl Applier {
         }
         let written = self.writer.binding(about.leader, binding, patch, false).await?;
         if about.evicts {
-            return self.regroup(about.leader, &written, about.group).await;
+            return self.regroup(about.leader, &written, about.group).await.map(|_| ());
         }
         let before: BTreeSet<&str> = about.binding.entries().iter().map(|(cluster, _)| cluster).collect();
         let moved = before != entries.iter().map(|entry| entry.cluster).collect();
@@ -129,14 +129,14 @@ impl Applier {
     }
 
     /// Writes the affinity group in use, and since when, and no more: an abandoned one is not gone back to at once,
-    /// whatever an eviction waits for.
-    async fn regroup(&self, leader: &Leader, binding: &ResourceBinding, group: &str) -> Result<(), WriteError> {
+    /// whatever an eviction waits for. Returns whether there was a difference.
+    async fn regroup(&self, leader: &Leader, binding: &ResourceBinding, group: &str) -> Result<bool, WriteError> {
         if !is_regrouped(binding, group) {
-            return Ok(());
+            return Ok(false);
         }
         let now = stored((self.clock)());
         let patch = json!({"status": {"schedulerObservingAffinityName": group, "lastScheduledTime": now}});
-        self.writer.binding(leader, binding, patch, true).await.map(|_| ())
+        self.writer.binding(leader, binding, patch, true).await.map(|_| true)
     }
 
     /// Updates the fields of the binding that the scheduler would write. Returns whether there was a difference.
@@ -157,12 +157,10 @@ impl Applier {
             return Ok(true);
         }
         // The write of the clusters may have succeeded, and the one of the group not.
-        if about.evicts && is_regrouped(binding, about.group) {
-            self.regroup(about.leader, binding, about.group).await?;
-            return Ok(true);
+        if about.evicts {
+            return self.regroup(about.leader, binding, about.group).await;
         }
-        let status = &binding.status;
-        if about.evicts || status.scheduler_observed_generation == binding.metadata.generation {
+        if binding.status.scheduler_observed_generation == binding.metadata.generation {
             return Ok(false);
         }
         let decided = is_regrouped(binding, about.group) || !is_scheduled(binding) || is_rescheduled(binding);
