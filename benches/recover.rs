@@ -29,7 +29,7 @@ use fhpa::cli::recover::Run;
 use fhpa::decision::names::{RETAIN_REPLICAS, execution_space};
 use fhpa::decision::plan::{Bounds, HpaVersion};
 use fhpa::playground::karmada;
-use fhpa::reconcile::federated_hpa::manifest::{Write, work_of};
+use fhpa::reconcile::federated_hpa::manifest::{Write, work_name, work_of};
 use fhpa::reconcile::federated_hpa::names;
 use fhpa::run::recovery::Recovery;
 use fhpa::runtime::clock;
@@ -185,7 +185,8 @@ fn sent(size: Size, name: &str, cluster: &str, bounds: Bounds) -> Value {
         held: false,
         token: "1799999000000",
     };
-    work_of(&serde_json::from_value(hpa).unwrap(), write)
+    let hpa = serde_json::from_value(hpa).unwrap();
+    work_of(&hpa, &work_name(&hpa), write)
 }
 
 /// The Work with the workload.

@@ -19,8 +19,9 @@ use std::time::Duration;
 
 use fhpa::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use fhpa::controller::key::Key;
+use fhpa::decision::names;
 use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
-use fhpa::reconcile::federated_hpa::manifest::{Write, work_of};
+use fhpa::reconcile::federated_hpa::manifest::{Write, work_name, work_of};
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
 use fhpa::reconcile::federated_hpa::observe::{PlacementSpec, observe};
@@ -137,8 +138,9 @@ fn measured(object: usize, cluster: usize, status: &mut Value) {
 fn work(cluster: usize, assigned: &Assigned) -> Work {
     let bounds = assigned.bounds.get(cluster).copied().unwrap_or(Bounds { min: 1, max: 8 });
     let (version, held, token) = (HpaVersion::V2, false, TOKEN);
-    let mut work =
-        work_of(&hpa(0, assigned), Write { cluster: &member(cluster), bounds, version, outstanding: 8, held, token });
+    let (hpa, cluster) = (hpa(0, assigned), member(cluster));
+    let write = Write { cluster: &cluster, bounds, version, outstanding: 8, held, token };
+    let mut work = work_of(&hpa, &work_name(&hpa), write);
     let at = "2026-11-20T08:00:00Z";
     let condition = |type_: &str, reason: &str, message: &str| json!({"type": type_, "status": "True", "reason": reason, "message": message, "lastTransitionTime": at});
     work["metadata"]["resourceVersion"] = json!("1");
@@ -177,7 +179,8 @@ fn filled(size: &Size, assigned: &Assigned) -> LiveState {
         for cluster in 0..size.clusters {
             let mut work = work(cluster, assigned);
             for at in 0..size.objects {
-                work.metadata.name = Some(format!("{}-hpa", name(at)));
+                work.metadata.name = Some(names::work("HorizontalPodAutoscaler", "prod", &name(at)));
+                work.spec.workload.manifests[0]["metadata"]["name"] = json!(name(at));
                 let annotations = work.metadata.annotations.get_or_insert_default();
                 annotations.insert("fhpa.karmada.io/federatedhpa".to_owned(), format!("prod/{}", name(at)));
                 work.metadata.uid = Some(uid(cluster + 16, at));

@@ -25,8 +25,12 @@ pub fn safe_encode(hash: u32) -> String {
     digits.bytes().filter_map(|digit| ALPHABET.get(usize::from(digit) % 27)).map(|letter| char::from(*letter)).collect()
 }
 
-/// Bytes of the object name in the name of its Work: a name has at most 253, and a dash and a hash follow.
-const OF_OBJECT: usize = 242;
+/// Most bytes of a name.
+const LONGEST: usize = 253;
+/// Bytes of the object name in the name of its Work: a dash and a hash follow.
+const OF_OBJECT: usize = LONGEST - 11;
+/// Characters of a uid.
+const UID: usize = 36;
 
 /// Name of the Work for an object. The same as in Karmada, except that a name that would be too long is cut: the hash
 /// is that of the whole name.
@@ -34,10 +38,20 @@ const OF_OBJECT: usize = 242;
 pub fn work(kind: &str, namespace: &str, name: &str) -> String {
     let identity = if namespace.is_empty() { format!("{name}-{kind}") } else { format!("{namespace}-{name}-{kind}") };
     let name = name.to_lowercase().replace(':', ".");
-    // The part before a dash must end with a letter or a digit.
-    let name = excerpt(&name, OF_OBJECT);
-    let name = if name.len() < OF_OBJECT { name } else { name.trim_end_matches(['-', '.']) };
-    format!("{name}-{}", safe_encode(fnv32(&identity.to_lowercase())))
+    format!("{}-{}", cut(&name, OF_OBJECT), safe_encode(fnv32(&identity.to_lowercase())))
+}
+
+/// Name of the Work for an object where a Work of another object has that of [`work`]. The API server chooses the uid, so
+/// that nobody can have another object with this name.
+#[must_use]
+pub fn own_work(name: &str, uid: &str) -> String {
+    format!("{}-{uid}", cut(name, LONGEST - UID - 1))
+}
+
+/// The first `most` bytes of a name. The part before a dash must end with a letter or a digit.
+fn cut(name: &str, most: usize) -> &str {
+    let cut = excerpt(name, most);
+    if cut.len() < most { cut } else { cut.trim_end_matches(['-', '.']) }
 }
 
 /// Name of the ResourceBinding of an object.
@@ -60,7 +74,7 @@ pub fn execution_space(cluster: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{binding, work};
+    use super::{binding, own_work, work};
 
     #[test]
     fn works_are_named_as_karmada_names_them() {
@@ -81,6 +95,21 @@ mod tests {
         assert!(
             work("HorizontalPodAutoscaler", "prod", &"a".repeat(242)).starts_with(&format!("{}-", "a".repeat(242)))
         );
+    }
+
+    #[test]
+    fn a_namespace_whose_objects_have_the_works_of_another_is_found_and_a_uid_tells_them_apart() {
+        for (namespace, other) in [("prod", "team-c8owakv"), ("prod", "team-ek2n8ih")] {
+            for name in ["web", "shop"] {
+                let of = |namespace| work("HorizontalPodAutoscaler", namespace, name);
+                assert_eq!(of(namespace), of(other));
+            }
+        }
+        let uid = "7ac34f8b-dd95-4a91-a2bb-7c1c8d5a8b11";
+        assert_eq!(own_work("web", uid), format!("web-{uid}"));
+        let long = own_work(&format!("{}.b", "a".repeat(215)), uid);
+        assert_eq!(long, format!("{}-{uid}", "a".repeat(215)));
+        assert_eq!(own_work(&"a".repeat(253), uid).len(), 253);
     }
 
     #[test]

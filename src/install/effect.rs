@@ -10,6 +10,7 @@ use super::apply::each_metadata;
 use crate::api::{FederatedHPA, Work};
 use crate::controller::failure::Failure;
 use crate::decision::freeze::FREEZE;
+use crate::decision::names::EXECUTION_SPACE;
 use crate::reconcile::federated_hpa::cache::entry::is_held;
 use crate::runtime::watch::{MANAGED_BY, OURS};
 
@@ -35,8 +36,11 @@ impl Effect {
         .await?;
         let ours = ListParams::default().labels(&format!("{MANAGED_BY}={OURS}"));
         each_metadata(client, &Work::url_path(&(), None), ours, ("work.karmada.io", "works"), |work| {
-            hpas = hpas.saturating_add(1);
-            clusters.extend(work.namespace);
+            // Users may make Works in their own namespaces.
+            if let Some(space) = work.namespace.filter(|space| space.starts_with(EXECUTION_SPACE)) {
+                hpas = hpas.saturating_add(1);
+                clusters.insert(space);
+            }
         })
         .await?;
         Ok(Self { workloads, hpas, clusters: clusters.len() })

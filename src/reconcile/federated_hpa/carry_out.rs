@@ -8,7 +8,7 @@ use super::cache::entry::Binding;
 use super::evictions::replaces_evicted;
 use super::write::apply::{Applier, ApplyContext};
 use super::write::rewrite::rewrites;
-use super::write::writer::FOREIGN;
+use super::write::work::FOREIGN;
 use crate::controller::failure::{Failure, WriteError};
 use crate::convert::fleet::replicas;
 use crate::decision::backoff::ErrorClass;

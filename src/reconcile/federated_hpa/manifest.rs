@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::api::FederatedHPA;
 use crate::api::hpa::HorizontalPodAutoscalerBehavior;
 use crate::decision::fnv::fnv32;
-use crate::decision::names::{execution_space, work};
+use crate::decision::names::{execution_space, own_work, work};
 use crate::decision::plan::{Bounds, HpaVersion};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::autoscaling_v1;
@@ -29,12 +29,21 @@ pub struct Write<'a> {
     pub token: &'a str,
 }
 
-/// Name of the Works of a FederatedHPA.
+/// Name that Karmada would give to the Works of a FederatedHPA: that of each that finds it free.
 #[must_use]
 pub fn work_name(hpa: &FederatedHPA) -> String {
     let metadata = &hpa.metadata;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     work("HorizontalPodAutoscaler", namespace, metadata.name.as_deref().unwrap_or_default())
+}
+
+/// The names for a new Work of a FederatedHPA, in the order in which they are tried. Which one it has is known from the
+/// Work that bears its owner.
+#[must_use]
+pub fn work_names(hpa: &FederatedHPA) -> [String; 2] {
+    let metadata = &hpa.metadata;
+    let own = own_work(metadata.name.as_deref().unwrap_or_default(), metadata.uid.as_deref().unwrap_or_default());
+    [work_name(hpa), own]
 }
 
 /// Digest of all fields of an HPA except its bounds and its write id. While it is unchanged, an HPA is written for its
@@ -47,21 +56,21 @@ pub fn content(hpa: &FederatedHPA, version: HpaVersion) -> String {
     format!("{:08x}", fnv32(&parts.to_string()))
 }
 
-/// The Work.
+/// The Work, with this name.
 #[must_use]
-pub fn work_of(hpa: &FederatedHPA, write: Write<'_>) -> Value {
+pub fn work_of(hpa: &FederatedHPA, name: &str, write: Write<'_>) -> Value {
     let Write { cluster, bounds, version, outstanding, held, token } = write;
     let metadata = &hpa.metadata;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     let own = metadata.name.as_deref().unwrap_or_default();
     let uid = metadata.uid.as_deref().unwrap_or_default();
-    let (name, space) = (work_name(hpa), execution_space(cluster));
+    let space = execution_space(cluster);
     let resolution = if adopts(hpa) { "overwrite" } else { "abort" };
     let (mut annotations, mut spec) = body(hpa, version, held);
     spec.insert("minReplicas".to_owned(), json!(bounds.min));
     spec.insert("maxReplicas".to_owned(), json!(bounds.max));
     for (key, value) in [
-        ("work.karmada.io/name", &*name),
+        ("work.karmada.io/name", name),
         ("work.karmada.io/namespace", &*space),
         ("work.karmada.io/conflict-resolution", resolution),
         ("resourcetemplate.karmada.io/uid", uid),
@@ -163,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_work_carries_the_hpa_as_karmada_wants_it() {
-        let work = work_of(&hpa(), write(HpaVersion::V2));
+        let work = work_of(&hpa(), &work_name(&hpa()), write(HpaVersion::V2));
         assert_eq!(
             (&work["metadata"]["name"], &work["metadata"]["namespace"]),
             (&json!("shop-fhpa-545689f5"), &json!("karmada-es-m1"))
@@ -182,7 +191,7 @@ mod tests {
 
     #[test]
     fn an_older_cluster_is_told_the_same_in_older_words() {
-        let work = work_of(&hpa(), write(HpaVersion::V1));
+        let work = work_of(&hpa(), &work_name(&hpa()), write(HpaVersion::V1));
         let manifest = &work["spec"]["workload"]["manifests"][0];
         assert_eq!(
             (&manifest["apiVersion"], &manifest["spec"]["targetCPUUtilizationPercentage"]),

@@ -2,7 +2,7 @@
 //! docs/design.md#on-the-wire): a reconcile observes the cache, calls `decision::plan`, writes the status and applies
 //! the steps. In Centralized mode one computation scales the workload (docs/design.md#centralized-mode).
 //!
-//! In order of reading: `cache`, `observe`, `manifest`, `write` and `status`; `worker`, which has what all reconciles
+//! In order of reading: `cache`, `observe`, `manifest`, `ownership`, `write` and `status`; `worker`, which has what all reconciles
 //! share; `reconcile` with its parts (`progress`, `preflight`, `adopt`, `publish`, `sweep`, ...); `scaling`, the same for
 //! Centralized mode; and `engine`, which runs them.
 
@@ -17,6 +17,7 @@ mod handing_back;
 pub mod manifest;
 pub mod names;
 pub mod observe;
+pub mod ownership;
 pub mod preflight;
 mod progress;
 mod publish;

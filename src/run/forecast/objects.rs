@@ -11,7 +11,7 @@ use crate::decision::capacity::Answer;
 use crate::decision::plan::{Bounds, HpaVersion};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::manifest::{Write, work_of};
+use crate::reconcile::federated_hpa::manifest::{Write, work_name, work_of};
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::capacity::{Requirements, Rooms};
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
@@ -36,7 +36,8 @@ impl Objects {
     pub fn hold(&mut self, hpa: &FederatedHPA, cluster: &str, bounds: Bounds) {
         let version = HpaVersion::default();
         let (outstanding, held, token) = (bounds.max, false, LONG_AGO);
-        let mut work = work_of(hpa, Write { cluster, bounds, version, outstanding, held, token });
+        let write = Write { cluster, bounds, version, outstanding, held, token };
+        let mut work = work_of(hpa, &work_name(hpa), write);
         if let Some(work) = work.as_object_mut() {
             let status = json!({names::REFLECTED_WRITE_ID: LONG_AGO});
             work.insert("status".to_owned(), json!({"manifestStatuses": [{"status": status}]}));

@@ -2,7 +2,7 @@
 //! overwritten. Talks to the API server of the control plane.
 
 use futures::StreamExt as _;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use kube::core::params::Preconditions;
 use serde_json::{Map, Value, json};
@@ -11,14 +11,18 @@ use super::correction::{Correction, Division};
 use super::survey::CorrectedWorkload;
 use super::workload::Scaler;
 use super::{Plan, Recovery};
+use crate::api::FederatedHPA;
 use crate::controller::failure::{Asked, Failure};
 use crate::controller::managers;
 use crate::controller::request::send;
 use crate::decision::api_version::GROUP;
+use crate::decision::backoff::ErrorClass;
 use crate::decision::names::{RETAIN_REPLICAS, execution_space};
 use crate::decision::plan::HpaVersion;
 use crate::decision::suspension;
-use crate::reconcile::federated_hpa::manifest::{Write, work_name, work_of};
+use crate::reconcile::federated_hpa::manifest::{Write, work_names, work_of};
+use crate::reconcile::federated_hpa::ownership::Whose;
+use crate::reconcile::federated_hpa::write::work::{WorkPlace, found_as, names_taken};
 use crate::reconcile::federated_hpa::write::writer::merging;
 use crate::reconcile::federated_hpa::write_id;
 
@@ -96,16 +100,34 @@ impl Recovery {
         let token = write_id::next(token.as_deref(), (self.clock)());
         let version = plan.versions.get(cluster).copied().unwrap_or(HpaVersion::V2);
         let write = Write { cluster, bounds: *to, version, outstanding: to.max, held: *held, token: &token };
-        let mut work = work_of(&hpa.object, write);
-        if let (Some(stored), Some(metadata)) =
-            (seen.hpas.get(cluster), work.pointer_mut("/metadata").and_then(Value::as_object_mut))
-        {
+        let Some(stored) = seen.hpas.get(cluster) else { return self.new_hpa(&hpa.object, write).await };
+        let mut work = work_of(&hpa.object, &stored.name, write);
+        if let Some(metadata) = work.pointer_mut("/metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".to_owned(), json!(stored.version));
         }
         let parameters = PatchParams::apply(managers::MEMBER_HPA).force();
-        let name = work_name(&hpa.object);
-        let request = works(cluster).patch(&name, &parameters, &Patch::Apply(&work));
-        self.work(cluster, &name, "patch", request).await
+        let request = works(cluster).patch(&stored.name, &parameters, &Patch::Apply(&work));
+        self.work(cluster, &stored.name, "patch", request).await
+    }
+
+    /// Creates a Work by the first of its names that no Work of another object has.
+    async fn new_hpa(&self, hpa: &FederatedHPA, write: Write<'_>) -> Result<(), Failure> {
+        let manager = Some(managers::MEMBER_HPA.to_owned());
+        let parameters = PostParams { field_manager: manager, ..PostParams::default() };
+        for name in work_names(hpa) {
+            let body = work_of(hpa, &name, write).to_string().into_bytes();
+            let created =
+                self.work(write.cluster, &name, "create", works(write.cluster).create(&parameters, body)).await;
+            let Err(failure) = created else { return Ok(()) };
+            let found = match failure.class {
+                ErrorClass::Conflict => WorkPlace::of(write.cluster, &name).find(&self.client).await?,
+                _ => None,
+            };
+            if found.is_none_or(|found| found_as(&found, hpa) != Whose::Another) {
+                return Err(failure);
+            }
+        }
+        Err(names_taken(write.cluster))
     }
 
     async fn manifest(

@@ -18,6 +18,7 @@ mod rotation;
 mod scalers;
 mod sizes;
 mod targets;
+mod tenants;
 mod upkeep;
 
 use futures::future::LocalBoxFuture;
@@ -70,6 +71,7 @@ pub const ALL: &[(&str, Story)] = stories! {
     "kept_connections_stop_no_review": guards::kept_connections_stop_no_review,
     "what_was_stored_without_the_webhook_harms_nothing": guards::what_was_stored_without_the_webhook_harms_nothing,
     "two_objects_that_swap_places_never_meet": targets::two_objects_that_swap_places_never_meet,
+    "two_namespaces_with_one_hash_have_their_own_hpas": tenants::two_namespaces_with_one_hash_have_their_own_hpas,
     "late_runs_on_one_target_end_with_the_latest": targets::late_runs_on_one_target_end_with_the_latest,
     "a_quota_holds_no_member_back_and_a_release_ends_no_pod": quota::a_quota_holds_no_member_back_and_a_release_ends_no_pod,
     "assignments_are_those_of_the_worked_examples": examples::assignments,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::capacity::node;
 use super::help::{leads, work};
+use super::scalers::plain;
 use super::{Stage, deployment, kind, plan, policy, weights};
 use crate::stories::Process;
 
@@ -73,7 +74,8 @@ async fn is_in_the_way(stage: &Stage, cluster: &str) -> Value {
     let (name, space) = (fhpa::reconcile::federated_hpa::manifest::work_name(&hpa), format!("karmada-es-{cluster}"));
     stage
         .create(json!({"apiVersion": "work.karmada.io/v1alpha1", "kind": "Work",
-            "metadata": {"name": name, "namespace": space}, "spec": {"workload": {"manifests": []}}}))
+            "metadata": {"name": name, "namespace": space},
+            "spec": {"suspendDispatching": true, "workload": {"manifests": [plain("web")]}}}))
         .await;
     stage.control.get(&kind("Work"), &space, &name).await.unwrap().unwrap()
 }

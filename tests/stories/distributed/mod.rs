@@ -29,6 +29,7 @@ mod simulated;
 mod stale;
 mod straight;
 mod suspend;
+mod tenants;
 mod truth;
 mod undecodable;
 mod upgrade;

@@ -22,7 +22,7 @@ use crate::decision::load::Load;
 use crate::decision::names::EXECUTION_SPACE;
 use crate::decision::plan::{Bounds, Hpa, HpaVersion};
 use crate::decision::split::Replicas;
-use crate::reconcile::federated_hpa::{autoscaling_v1, names, write_id};
+use crate::reconcile::federated_hpa::{autoscaling_v1, names, ownership, write_id};
 
 /// For how long the load in a member's response counts.
 const CURRENT: SignedDuration = SignedDuration::from_secs(60);
@@ -126,10 +126,10 @@ impl MemberHpa {
             let held = annotation(names::HELD).is_some_and(|held| held == "true");
             Hpa { written: Some(bounds), version, confirmed, outstanding, held }
         };
-        let owner = annotation(names::OWNER).and_then(|owner| owner.split_once('/'));
+        let owner = ownership::owner(metadata, manifest);
         // What is written again has its owner again.
-        let content = owner.and_then(|_| annotation(names::CONTENT)).map(String::as_str).unwrap_or_default();
-        let owner = owner.or_else(|| named(manifest).filter(|_| !token.is_empty()));
+        let borne = annotation(names::OWNER).and_then(|_| annotation(names::CONTENT));
+        let content = borne.map(String::as_str).unwrap_or_default();
         let status = reported(status, old);
         let load = (confirmed && !deleting).then(|| load_of(manifest, &status, old)).flatten();
         Self {
@@ -149,12 +149,6 @@ impl MemberHpa {
             applied: applied(work).is_some_and(|condition| condition.status == "True"),
         }
     }
-}
-
-/// Namespace and name of an HPA: those of its FederatedHPA.
-fn named(manifest: &Value) -> Option<(&str, &str)> {
-    let text = |path: &str| manifest.pointer(path).and_then(Value::as_str);
-    text("/metadata/namespace").zip(text("/metadata/name"))
 }
 
 /// Digest of what scales in an HPA. Karmada's webhook adds labels and annotations of its own, whenever a Work is written.

@@ -17,9 +17,9 @@ use crate::decision::health::{
 };
 use crate::decision::plan::{Action, Cluster, ClusterState, Note, Obstacle, Plan, Share, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
-use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::foreign_hpas::Found;
 use crate::reconcile::federated_hpa::observe::{Observed, is_silent};
+use crate::reconcile::federated_hpa::{manifest, names};
 
 /// Karmada's own controller counts as running when it wrote the status within this time.
 pub const UPSTREAM_RUNS: SignedDuration = SignedDuration::from_mins(5);
@@ -52,6 +52,9 @@ const NOT_APPLIED: &str = "NotApplied";
 
 /// Another FederatedHPA scales the workload.
 pub const CONFLICT: &str = "ConflictingFederatedHPA";
+
+/// Works of other objects have the name that those of this one would have.
+const WORK_NAME_TAKEN: &str = "WorkNameTaken";
 
 /// An autoscaler that is not fhpa's scales the workload.
 const CONFLICTING_SCALER: &str = "ConflictingScaler";
@@ -179,10 +182,11 @@ pub fn is_bad(condition: &Condition) -> bool {
     condition.status == "False" && condition.type_ != SCALING_LIMITED && !normal
 }
 
-/// Whether it tells of a fault by being true: failover is paused, or replicas are missing.
+/// Whether it tells of a fault by being true: failover is paused, replicas are missing, or a name is taken.
 #[must_use]
 pub fn warns(condition: &Condition) -> bool {
-    let tells = condition.type_ == FAILOVER_PAUSED || MISSING_REPLICAS.contains(&reason_of(condition));
+    let reason = reason_of(condition);
+    let tells = condition.type_ == FAILOVER_PAUSED || MISSING_REPLICAS.contains(&reason) || reason == WORK_NAME_TAKEN;
     condition.status == "True" && tells
 }
 
@@ -293,8 +297,24 @@ pub fn ready(
             parts_of(verdict)
         }
         None if observed.request.suspended => ("True", SUSPENDED, Note::Suspended.to_string()),
-        None => ("True", "MemberHPAsReady", "each member cluster has its HPA as it was written".to_owned()),
+        None => renamed(view).unwrap_or_else(|| ("True", "MemberHPAsReady", READY.to_owned())),
     }
+}
+
+const READY: &str = "each member cluster has its HPA as it was written";
+
+/// Clusters in which the Work has a name of its own. Whose Work has the other name is not told: it may be an object of
+/// another tenant.
+fn renamed(view: &View) -> Option<ConditionParts> {
+    let usual = manifest::work_name(&view.federated_hpa.object);
+    let renamed = view.member_hpas.iter().filter(|member_hpa| *member_hpa.key.name != *usual);
+    let clusters: Vec<&str> = renamed.map(|member_hpa| member_hpa.cluster()).collect();
+    let message = format!(
+        "{READY}; in {} a Work of another object, which may be in another namespace, had the name {usual}, so that the Work \
+         of this one has a name with its uid: to have the usual one, give this object another name",
+        Few(&clusters)
+    );
+    (!clusters.is_empty()).then_some(("True", WORK_NAME_TAKEN, message))
 }
 
 fn upstream_runs() -> ConditionParts {

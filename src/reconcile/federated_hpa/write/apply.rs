@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::takeover::target;
+use super::work::{Created, names_taken};
 use super::writer::{Scalable, Writer};
 use crate::api::ResourceBinding;
 use crate::controller::failure::{Asked, WriteError};
@@ -91,9 +92,17 @@ impl Applier {
         let hpa = &view.federated_hpa.object;
         let (bounds, version, outstanding, held) = (*bounds, *version, *outstanding, *held);
         let write = Write { cluster, bounds, version, outstanding, held, token: &token };
-        let work = manifest::work_of(hpa, write);
-        let name = manifest::work_name(hpa);
-        self.writer.work(leader, cluster, &name, member_hpa.map(|member_hpa| &**member_hpa), work).await
+        if let Some(member_hpa) = member_hpa {
+            let work = manifest::work_of(hpa, &member_hpa.key.name, write);
+            return self.writer.change_work(leader, member_hpa, work).await;
+        }
+        for name in manifest::work_names(hpa) {
+            let work = manifest::work_of(hpa, &name, write);
+            if let Created::Made = self.writer.create_work(leader, (cluster, &name), (hpa, work)).await? {
+                return Ok(());
+            }
+        }
+        Err(names_taken(cluster).into())
     }
 
     /// Writes the entries with all fields that the scheduler would write with them, in one patch; then the condition.

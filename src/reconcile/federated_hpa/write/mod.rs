@@ -9,4 +9,5 @@ mod releases;
 mod requested;
 pub mod rewrite;
 pub mod takeover;
+pub mod work;
 pub mod writer;

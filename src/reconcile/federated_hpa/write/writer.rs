@@ -4,27 +4,21 @@
 use std::sync::Arc;
 
 use kube::Client;
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::params::Preconditions;
-use kube::core::{ObjectList, Request};
+use kube::api::{Patch, PatchParams};
+use kube::core::Request;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::api::scale::Scale;
-use crate::api::{FederatedHPA, ResourceBinding, Work};
+use crate::api::{FederatedHPA, ResourceBinding};
 use crate::controller::failure::{Asked, Failure, WriteError, reason};
 use crate::controller::managers;
 use crate::controller::request::{send, write};
 use crate::convert::fleet::number;
 use crate::decision::backoff::ErrorClass;
-use crate::decision::names::execution_space;
 use crate::reconcile::federated_hpa::cache::Cache;
-use crate::reconcile::federated_hpa::cache::entry::{FederatedHpaEntry, MemberHpa};
-use crate::reconcile::federated_hpa::names;
+use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::runtime::leader::Leader;
-
-/// A Work or an HPA of another owner exists under the same name.
-pub const FOREIGN: &str = "ForeignHPA";
 
 /// The parts of a written object that are read.
 #[derive(Debug, Default, Deserialize)]
@@ -112,108 +106,6 @@ impl Writer {
         Ok(written)
     }
 
-    /// Writes a Work: creates it, or changes `member_hpa` to `work`.
-    ///
-    /// # Errors
-    /// As [`Self::federated_hpa`].
-    pub async fn work(
-        &self,
-        leader: &Leader,
-        cluster: &str,
-        name: &str,
-        member_hpa: Option<&MemberHpa>,
-        mut work: Value,
-    ) -> Result<(), WriteError> {
-        let space = execution_space(cluster);
-        let requests = Request::new(format!("/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"));
-        let object = format!("Work {space}/{name}");
-        let asked = |verb| Asked { verb, group: "work.karmada.io", resource: "works", object: &object };
-        if let Some(member_hpa) = member_hpa {
-            guard(&mut work, &member_hpa.version);
-            let parameters = PatchParams::apply(managers::MEMBER_HPA).force();
-            let request = requests.patch(name, &parameters, &Patch::Apply(&work));
-            let written: Work = write(&self.client, leader, request, asked("patch")).await?;
-            self.cache.wrote_work(&written);
-            return Ok(());
-        }
-        let parameters = PostParams { field_manager: Some(managers::MEMBER_HPA.to_owned()), ..PostParams::default() };
-        let request = requests.create(&parameters, work.to_string().into_bytes());
-        match write::<Work>(&self.client, leader, request, asked("create")).await {
-            Ok(made) => {
-                self.cache.made_work(&made);
-                Ok(())
-            }
-            Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Conflict => {
-                if self.reclaim(leader, &requests, name, &object, &work).await? {
-                    let message = format!("{object} had lost its labels or its owner: planning again with its HPA");
-                    return Err(Failure::new(ErrorClass::Conflict, reason::CONFLICT, message).into());
-                }
-                let message = format!(
-                    "{object} exists already: an HPA of that name is propagated to the cluster; take that HPA out of its \
-                     PropagationPolicy"
-                );
-                Err(Failure::new(ErrorClass::Transient, FOREIGN, message).into())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Restores the labels and the owner of a Work that somebody removed, where it is one of fhpa, as `work` has them: then
-    /// it is in the cache, and the next plan counts its bounds. Returns whether it is one.
-    async fn reclaim(
-        &self,
-        leader: &Leader,
-        requests: &Request,
-        name: &str,
-        object: &str,
-        work: &Value,
-    ) -> Result<bool, WriteError> {
-        let asked = |verb| Asked { verb, group: "work.karmada.io", resource: "works", object: &object };
-        // The rights of fhpa allow to list Works, and not to get one.
-        let request = requests.list(&ListParams::default().fields(&format!("metadata.name={name}")));
-        let found: ObjectList<DynamicObject> = send(&self.client, request, asked("list")).await?;
-        let found = found.items.into_iter().find(|found| found.metadata.name.as_deref() == Some(name));
-        let Some(found) = found.filter(|found| is_ours(found, work)) else { return Ok(false) };
-        let owner = work.pointer("/metadata/annotations").and_then(|all| all.get(names::OWNER));
-        let labels = work.pointer("/metadata/labels");
-        let mut patch = json!({"metadata": {"labels": labels, "annotations": {names::OWNER: owner}}});
-        guard(&mut patch, found.metadata.resource_version.as_deref().unwrap_or_default());
-        let request = requests.patch(name, &merging(managers::MEMBER_HPA), &Patch::Merge(&patch));
-        let known: Work = write(&self.client, leader, request, asked("patch")).await?;
-        self.cache.made_work(&known);
-        Ok(true)
-    }
-
-    /// Deletes a Work; Karmada removes the HPA from the cluster.
-    ///
-    /// # Errors
-    /// As [`Self::federated_hpa`].
-    pub async fn delete_work(&self, leader: &Leader, member_hpa: &MemberHpa) -> Result<(), WriteError> {
-        let space = execution_space(member_hpa.cluster());
-        let requests = Request::new(format!("/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"));
-        let preconditions = Preconditions {
-            uid: Some(member_hpa.uid.to_string()),
-            resource_version: Some(member_hpa.version.to_string()),
-        };
-        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-        let object = format!("Work {space}/{}", member_hpa.key.name);
-        let asked = Asked { verb: "delete", group: "work.karmada.io", resource: "works", object: &object };
-        let request = requests.delete(&member_hpa.key.name, &parameters);
-        match write::<Value>(&self.client, leader, request, asked).await {
-            Ok(answer) => {
-                // The response is a Status when the object is gone at once: the watch reports that.
-                if let Some(going) =
-                    serde_json::from_value::<Work>(answer).ok().filter(|work| work.metadata.uid.is_some())
-                {
-                    self.cache.wrote_work(&going);
-                }
-                Ok(())
-            }
-            Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Missing => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Sets replicas of a workload, if it is still as it was `seen`. Returns its new scale.
     ///
     /// # Errors
@@ -288,22 +180,8 @@ pub struct Scalable<'a> {
     pub asked: Asked<'a>,
 }
 
-/// Whether fhpa wrote a Work that is found in place of `work`: it has the same owner still, or its HPA has a write id and
-/// Karmada does not propagate it.
-fn is_ours(found: &DynamicObject, work: &Value) -> bool {
-    let metadata = &found.metadata;
-    let label = |name: &str| metadata.labels.as_ref().and_then(|all| all.get(name)).map(String::as_str);
-    let wanted = |field: &str, name: &str| work.pointer(field).and_then(|all| all.get(name)).and_then(Value::as_str);
-    let owner = metadata.annotations.as_ref().and_then(|all| all.get(names::OWNER)).map(String::as_str);
-    let is_owned = owner.is_some() && owner == wanted("/metadata/annotations", names::OWNER)
-        || label(names::OWNER_UID).is_some_and(|uid| Some(uid) == wanted("/metadata/labels", names::OWNER_UID));
-    let annotations = found.data.pointer("/spec/workload/manifests/0/metadata/annotations");
-    let marked = annotations.is_some_and(|all| all.get(names::WRITE_ID).is_some());
-    is_owned || marked && label(names::BINDING_ID).is_none()
-}
-
 /// Makes the API server reject the patch when the object changed.
-fn guard(patch: &mut Value, version: &str) {
+pub(super) fn guard(patch: &mut Value, version: &str) {
     if let Some(patch) = patch.as_object_mut() {
         let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
         if let Some(metadata) = metadata.as_object_mut() {
