@@ -67,7 +67,7 @@ mod tests {
     const COPY: &str = r#"{"mode":"Distributed","scaleAssist":false}"#;
 
     fn copied<'a>() -> Notes<'a> {
-        Notes { spec: Some(COPY), mode: Some("Distributed"), others: 0 }
+        Notes { spec: Some(COPY), mode: Some("Distributed"), ..Notes::default() }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::convert::{self, DecodeError, did_you_mean, own};
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition, Mode};
 use crate::decision::finding::{Findings, Warning};
-use crate::decision::mirror::Own;
+use crate::decision::mirror::{OF_CRON_FEDERATED_HPA, OF_FEDERATED_HPA, Own};
 use crate::decision::path::Path;
 use crate::decision::related_objects::RelatedObjects;
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA, Metadata};
@@ -180,8 +180,10 @@ impl Reviewer {
 
     fn complete_federated_hpa(&self, request: &Request<'_>, hpa: &FederatedHPA<'_>) -> Verdict {
         let stored = stored(request).and_then(|object| Some((object.text(), object.federated_hpa().ok()?)));
-        let old = stored.as_ref().map(|(text, hpa)| seen(&hpa.metadata, own::federated_hpa_subject(hpa, text)));
-        let mut new = seen(&hpa.metadata, own::federated_hpa_subject(hpa, given(request).text()));
+        let old = stored
+            .as_ref()
+            .map(|(text, hpa)| seen(&OF_FEDERATED_HPA, &hpa.metadata, own::federated_hpa_subject(hpa, text)));
+        let mut new = seen(&OF_FEDERATED_HPA, &hpa.metadata, own::federated_hpa_subject(hpa, given(request).text()));
         let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
         // An update without a mode keeps the mode.
         let known = old.as_ref().and_then(|old| Mode::parse(old.own.get("mode")?.as_str()?));
@@ -209,9 +211,9 @@ impl Reviewer {
     }
 
     fn complete_cron_federated_hpa(&self, request: &Request<'_>, cron: &CronFederatedHPA<'_>) -> Verdict {
-        let new = seen(&cron.metadata, own::cron_subject(cron));
+        let new = seen(&OF_CRON_FEDERATED_HPA, &cron.metadata, own::cron_subject(cron));
         let stored = stored(request).and_then(|object| object.cron_federated_hpa().ok());
-        let old = stored.as_ref().map(|cron| seen(&cron.metadata, own::cron_subject(cron)));
+        let old = stored.as_ref().map(|cron| seen(&OF_CRON_FEDERATED_HPA, &cron.metadata, own::cron_subject(cron)));
         let hidden = copy::is_hidden(&new, old.as_ref(), self.is_frozen());
         let mut additions = defaults::cron_federated_hpa(cron);
         additions.extend(copied(&cron.metadata, &new, old.as_ref(), hidden));
@@ -270,8 +272,9 @@ fn stored<'r, 'a>(request: &'r Request<'a>) -> Option<&'r Object<'a>> {
     request.old_object.as_ref().filter(|_| request.operation == Operation::Update)
 }
 
-fn seen<'a>(metadata: &'a Metadata<'_>, own: Own) -> CopiedFields<'a> {
-    CopiedFields { own, notes: own::subject_notes(metadata), annotated: !metadata.annotations.is_empty() }
+fn seen<'a>(known: &'static [&'static str], metadata: &'a Metadata<'_>, own: Own) -> CopiedFields<'a> {
+    let notes = own::subject_notes(known, metadata);
+    CopiedFields { own, notes, annotated: !metadata.annotations.is_empty() }
 }
 
 /// The new object; null where there is none.

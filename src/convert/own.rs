@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::api;
-use crate::decision::mirror::{self, Notes, OF_FEDERATED_HPA, OF_RULE, Own};
+use crate::decision::mirror::{self, Notes, OF_CRON_FEDERATED_HPA, OF_FEDERATED_HPA, OF_RULE, Own};
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA, Metadata};
 
 /// Fields of a FederatedHPA.
@@ -69,16 +69,16 @@ fn federated_hpa_text(json: &str) -> Own {
     OF_FEDERATED_HPA.iter().filter_map(member).collect()
 }
 
-/// The copy of these fields in annotations.
+/// The copy of what is `known` in annotations.
 #[must_use]
-pub fn notes(metadata: &ObjectMeta) -> Notes<'_> {
-    Notes::of(metadata.annotations.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
+pub fn notes<'a>(known: &'static [&'static str], metadata: &'a ObjectMeta) -> Notes<'a> {
+    Notes::of(known, metadata.annotations.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
-/// The copy of these fields in annotations of an object under review.
+/// The copy of what is `known` in annotations of an object under review.
 #[must_use]
-pub fn subject_notes<'a>(metadata: &'a Metadata<'_>) -> Notes<'a> {
-    Notes::of(metadata.annotations.iter().map(|(name, value)| (&**name, &**value)))
+pub fn subject_notes<'a>(known: &'static [&'static str], metadata: &'a Metadata<'_>) -> Notes<'a> {
+    Notes::of(known, metadata.annotations.iter().map(|(name, value)| (&**name, &**value)))
 }
 
 /// Fields of a stored object, given as JSON, that restrict where a workload runs, and that Karmada does not know:
@@ -98,6 +98,7 @@ pub fn restricting(object: &Value) -> Vec<String> {
     if own.is_empty() {
         let copy = object.pointer("/metadata/annotations").and_then(|notes| notes.get(mirror::SPEC)?.as_str());
         own = copy.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        own.retain(|name, _| OF_FEDERATED_HPA.iter().chain(&OF_CRON_FEDERATED_HPA).any(|known| known == name));
     }
     let mut fields = Vec::new();
     for (name, value) in own {

@@ -26,6 +26,8 @@ pub const OF_FEDERATED_HPA: [&str; 8] = [
 ];
 /// Members of a CronFederatedHPA's rule that Karmada's definition does not know.
 pub const OF_RULE: [&str; 1] = ["maxDelaySeconds"];
+/// Key of the copy of a CronFederatedHPA.
+pub const OF_CRON_FEDERATED_HPA: [&str; 1] = ["rules"];
 
 /// Limit of the API server for all annotations of an object, in bytes.
 const ROOM: usize = 256 << 10;
@@ -63,8 +65,11 @@ pub fn late_by(own: &Own, name: &str) -> Option<i64> {
 }
 
 /// Annotations of an object that the copy depends on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Notes<'a> {
+    /// What a copy of its kind may have. Who may write the object can write the copy too, and the leader restores what is
+    /// in it with rights of its own: nothing that Karmada's definition has.
+    pub known: &'static [&'static str],
     /// [`SPEC`]
     pub spec: Option<&'a str>,
     /// [`MODE`]
@@ -73,10 +78,17 @@ pub struct Notes<'a> {
     pub others: usize,
 }
 
+/// Those of a FederatedHPA without annotations.
+impl Default for Notes<'_> {
+    fn default() -> Self {
+        Self { known: &OF_FEDERATED_HPA, spec: None, mode: None, others: 0 }
+    }
+}
+
 impl<'a> Notes<'a> {
-    /// Reads all annotations.
-    pub fn of(annotations: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut notes = Self::default();
+    /// Reads all annotations of an object whose copy may have what is `known`.
+    pub fn of(known: &'static [&'static str], annotations: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut notes = Self { known, ..Self::default() };
         for (name, value) in annotations {
             match name {
                 SPEC => notes.spec = Some(value),
@@ -97,8 +109,10 @@ impl<'a> Notes<'a> {
         };
         match serde_json::from_str::<Own>(text) {
             Ok(own) if own.contains_key(OMITTED) => Copied::Omitted,
-            Ok(own) if own.is_empty() => Copied::Nothing,
-            Ok(own) => Copied::Fields(own),
+            Ok(mut own) => {
+                own.retain(|name, _| self.known.contains(&name.as_str()));
+                if own.is_empty() { Copied::Nothing } else { Copied::Fields(own) }
+            }
             Err(_) => Copied::Omitted,
         }
     }
@@ -202,7 +216,7 @@ mod tests {
     }
 
     fn notes(wanted: &Wanted) -> Notes<'_> {
-        Notes { spec: wanted.spec.as_deref(), mode: wanted.mode.as_deref(), others: 0 }
+        Notes { spec: wanted.spec.as_deref(), mode: wanted.mode.as_deref(), ..Notes::default() }
     }
 
     #[test]
@@ -225,6 +239,18 @@ mod tests {
         assert!(matches!(judge(&edited, &notes(&copy)), MirrorState::Uncopied(_)));
         let mode = Notes { mode: Some("Centralized"), ..Notes::default() };
         assert_eq!(judge(&Own::new(), &mode), MirrorState::Lost(edited));
+    }
+
+    #[test]
+    fn what_karmada_has_too_is_not_part_of_a_copy() {
+        let of = |copy: Value| {
+            let text = copy.to_string();
+            judge(&Own::new(), &Notes { spec: Some(&text), ..Notes::default() })
+        };
+        let others = json!({"maxReplicas": 100, "minReplicas": 50, "scaleTargetRef": {"name": "x"}, "rules": {}});
+        assert_eq!(of(others), MirrorState::Whole);
+        let lost = own(&json!({"suspend": true}));
+        assert_eq!(of(json!({"maxReplicas": 100, "suspend": true})), MirrorState::Lost(lost));
     }
 
     #[test]
@@ -255,7 +281,9 @@ mod tests {
         assert_eq!(copy, Wanted { spec: Some(r#"{"rules":{"up":{"maxDelaySeconds":60}}}"#.into()), mode: None });
         assert_eq!((late_by(&rules, "up"), late_by(&rules, "down")), (Some(60), None));
         assert!(of_rules([("down", None)].into_iter()).is_empty());
-        let MirrorState::Lost(lost) = judge(&Own::new(), &notes(&copy)) else { panic!("lost") };
+        let of_cron = Notes { known: &OF_CRON_FEDERATED_HPA, ..notes(&copy) };
+        let MirrorState::Lost(lost) = judge(&Own::new(), &of_cron) else { panic!("lost") };
+        assert_eq!(judge(&Own::new(), &notes(&copy)), MirrorState::Whole, "a FederatedHPA has none");
         assert_eq!(late_by(&lost, "up"), Some(60));
     }
 
@@ -266,6 +294,6 @@ mod tests {
         );
         let text =
             r#"{"clusterHPAPreference":[{"clusterName":"a","maxResourceUsage":1,"none":null}],"mode":"Distributed"}"#;
-        assert_eq!(Notes { spec: Some(text), mode: Some("Distributed"), others: 0 }.outdated_by(&spec), None);
+        assert_eq!(Notes { spec: Some(text), mode: Some("Distributed"), ..Notes::default() }.outdated_by(&spec), None);
     }
 }

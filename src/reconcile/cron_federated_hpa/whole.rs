@@ -25,7 +25,7 @@ impl Wholeness {
     /// may be.
     #[must_use]
     pub fn of(cron: &CronFederatedHPA) -> Self {
-        let notes = own::notes(&cron.metadata);
+        let notes = own::notes(&mirror::OF_CRON_FEDERATED_HPA, &cron.metadata);
         match mirror::judge(&own::cron_federated_hpa(cron), &notes) {
             MirrorState::Whole | MirrorState::Unknown => Self::Whole,
             MirrorState::Uncopied(wanted) => {

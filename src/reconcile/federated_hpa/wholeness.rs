@@ -37,7 +37,7 @@ pub(super) const UNDECIDED: &str = "spec.mode is not set, and fhpa was started w
 /// The state of `entry`; `stored_mode` is the mode of objects that are stored without one.
 #[must_use]
 pub fn wholeness(entry: &FederatedHpaEntry, stored_mode: Option<Mode>) -> Wholeness {
-    let notes = own::notes(&entry.object.metadata);
+    let notes = own::notes(&mirror::OF_FEDERATED_HPA, &entry.object.metadata);
     let mut own = own::federated_hpa(&entry.object);
     match mirror::judge(&own, &notes) {
         MirrorState::Lost(lost) => {

@@ -211,3 +211,28 @@ async fn an_edit_while_no_webhook_answers_is_no_loss() {
     assert_eq!(stage.restored().await, 0);
     assert!(items(&object, "/status/conditions").iter().all(|one| text(one, "/reason") != "ModeUnknown"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_restores_no_field_that_karmada_has_too() {
+    let stage = Stage::new(2).await;
+    stage.web(4, weights(&[1, 1])).await;
+    let copy = json!({"maxReplicas": 100, "minReplicas": 50, "scaleTargetRef": {"name": "x"}, "rules": {}});
+    let with_mode = json!({"maxReplicas": 100, "minReplicas": 50, "mode": "Distributed"});
+    let mut one = stage.controller("one");
+    one.leads().await;
+    for copy in [copy, with_mode] {
+        let mut object = super::hpa(2, 8, json!({}));
+        object["spec"].as_object_mut().unwrap().remove("mode");
+        object["metadata"]["annotations"] = json!({"fhpa.karmada.io/spec": copy.to_string()});
+        let spec = object["spec"].clone();
+        stage.create(object).await;
+        stage.pass(30).await;
+        let mut found = stage.get("FederatedHPA", "web").await["spec"].clone();
+        assert_eq!(found.as_object_mut().unwrap().remove("mode"), Some(json!("Distributed")), "{copy}");
+        assert_eq!(found, spec, "{copy}");
+        assert_eq!(stage.bounds().await, "1..4 1..4", "{copy}");
+        stage.delete("FederatedHPA", "web").await;
+        stage.pass(60).await;
+    }
+    one.stop().await;
+}
