@@ -69,6 +69,7 @@ impl RuleArgs {
             },
             deny_early: true,
             default_time_zone: self.default_time_zone.unwrap_or_else(process_zone),
+            names_others: true,
         }
     }
 }

@@ -160,8 +160,13 @@ async fn nothing_is_told_before_everything_was_listed() {
 
 /// What a whole process, with or without a controller, answers to a dry run.
 async fn served(controller: bool) -> Vec<String> {
+    served_on(controller, [127, 0, 0, 1]).await
+}
+
+async fn served_on(controller: bool, listen: [u8; 4]) -> Vec<String> {
     let fleet = fleet().await;
     let mut options = Options::loopback();
+    options.webhook.as_mut().unwrap().listen = (listen, 0).into();
     options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
     options.control_plane = ControlPlane::Watched(fleet.control().client());
     options.controller = controller.then(|| ControllerOptions {
@@ -179,8 +184,8 @@ async fn served(controller: bool) -> Vec<String> {
         guard: None,
     });
     let server = Server::bind(options).await.unwrap();
-    let (address, ca, handle) = (server.local_addr(), server.ca_pem().unwrap(), server.handle());
-    let admin = server.admin_addr().unwrap();
+    let (port, ca, handle) = (server.local_addr().port(), server.ca_pem().unwrap(), server.handle());
+    let (address, admin) = (([127, 0, 0, 1], port).into(), server.admin_addr().unwrap());
     let ended = tokio::spawn(server.run());
     let answer = within(async {
         while probe(admin, "/readyz").await.0 != 200 {}
@@ -198,4 +203,11 @@ async fn a_process_with_a_controller_previews_and_a_webhook_alone_does_not() {
     let expected = ["member1 1..1, member2 1..4, member3 1..5 (StaticWeighted, from the PropagationPolicy shop)"];
     assert_eq!(served(true).await, expected);
     assert_eq!(served(false).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_know_who_asks_names_no_cluster_and_no_policy() {
+    let expected = ["no preview: this webhook does not know its clients (--client-ca); `fhpa plan` computes it"];
+    assert_eq!(served_on(true, [0, 0, 0, 0]).await, expected);
+    assert_eq!(served_on(false, [0, 0, 0, 0]).await, [""; 0]);
 }

@@ -223,6 +223,59 @@ fn binding(suspension: &str) -> String {
 /// The mark that says for whom.
 const MARKED: &str = r#"{"op":"add","path":"/metadata/annotations","value":{"fhpa.karmada.io/suspended-for":"web"}}"#;
 
+#[test]
+fn who_is_not_known_is_told_of_a_conflict_and_of_no_name_or_value() {
+    let (other, rule) = (named("web2", &right()), cron(RULE));
+    let seven = cron(&RULE.replace(r#""targetReplicas":1"#, r#""targetReplicas":7"#)).replace("nightly", "daily");
+    let least = cron_on_federated(r#"{"name":"up","schedule":"0 8 * * *","targetMinReplicas":20}"#);
+    let adopting =
+        right().replace(r#""namespace""#, r#""annotations":{"fhpa.karmada.io/adopt-hpa":"true"},"namespace""#);
+    let told = |object: &str, around: &[&str], conflict_policy| {
+        let endpoint = if object.contains("CronFederatedHPA") {
+            Endpoint::ValidateCronFederatedHPA
+        } else {
+            Endpoint::ValidateFederatedHPA
+        };
+        let settings = Settings { conflict_policy, names_others: false, ..Settings::default() };
+        said(&review(&reviewer_with(others(around), settings), endpoint, Operation::Create, object, None))
+    };
+    let conflict = |of: &str, scales: &str, rest: &str| format!("another {of} scales this Deployment {scales}{rest}");
+    let at_it = ": point the rules at that FederatedHPA (targetMinReplicas)";
+    for (object, around, of, scales, denied, warned) in [
+        (
+            &right(),
+            &other,
+            "FederatedHPA",
+            "already",
+            ": change or delete one of them",
+            ": change or delete one of them",
+        ),
+        (
+            &right(),
+            &rule,
+            "CronFederatedHPA",
+            "too",
+            ": point it at this FederatedHPA instead",
+            ": point it at this FederatedHPA instead",
+        ),
+        (&rule, &other, "FederatedHPA", "already", at_it, ": point the rules at it instead"),
+    ] {
+        let deny = format!("denied: spec.scaleTargetRef: Forbidden: {}", conflict(of, scales, denied));
+        assert_eq!(told(object, &[around], ConflictPolicy::Deny), deny);
+        let warn = format!("warning: spec.scaleTargetRef: {}", conflict(of, scales, warned));
+        assert_eq!(told(object, &[around], ConflictPolicy::Warn), warn);
+    }
+    for object in [&adopting, &rule] {
+        let warn = format!("warning: spec.scaleTargetRef: {}", conflict("HorizontalPodAutoscaler", "too", ""));
+        assert_eq!(told(object, &[PLAIN], ConflictPolicy::Deny), warn);
+    }
+    // Whoever tries long enough would find what others set.
+    for (object, around) in [(&rule, &seven), (&least, &right()), (&right(), &least)] {
+        assert_ne!(said(&verdict(object, &[around], ConflictPolicy::Deny)), "");
+        assert_eq!(told(object, &[around], ConflictPolicy::Deny), "");
+    }
+}
+
 fn suspended(operation: Operation, binding: &str, around: &[&str]) -> String {
     let known = Others { kept: Some(Vec::new()), ..others(around) };
     let reviewer = reviewer_with(known, Settings::default());

@@ -160,7 +160,8 @@ fn other_bound(rule: &Rule<'_>) -> Option<(&'static str, &'static str)> {
 /// bound.
 pub(super) fn warn_of_rules(hpa: &FederatedHPA<'_>, around: &ValidationContext<'_>, findings: &mut Findings) {
     let Some(spec) = &hpa.spec else { return };
-    let Some(max_now) = spec.max_replicas.filter(|_| !hpa.metadata.name.is_empty()) else { return };
+    let is_told = around.settings.names_others && !hpa.metadata.name.is_empty();
+    let Some(max_now) = spec.max_replicas.filter(|_| is_told) else { return };
     let min_now = spec.min_replicas.unwrap_or(MIN_REPLICAS);
     let target = Target {
         namespace: hpa.metadata.namespace.to_string(),

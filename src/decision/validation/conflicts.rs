@@ -6,7 +6,7 @@ use super::{ConflictPolicy, ValidationContext};
 use crate::decision::finding::{Cause, Findings, WARNING_CHARACTERS};
 use crate::decision::names::ADOPT;
 use crate::decision::path::Path;
-use crate::decision::related_objects::{KnownCronFederatedHPA, ScalerKind};
+use crate::decision::related_objects::{KnownCronFederatedHPA, KnownScaler, ScalerKind};
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA};
 
 const RULE: &str = "conflict";
@@ -20,14 +20,14 @@ pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &ValidationContex
     };
     for other in around.related_objects.federated_hpas_on(&target) {
         if !other.deleting && other.name != hpa.metadata.name {
-            let other = Other { kind: FEDERATED_HPA, name: &other.name, scales: format!("{} already", target.kind) };
+            let other = Other::of(FEDERATED_HPA, &other.name, format!("{} already", target.kind), around);
             let remedy = "change or delete one of them";
             report(&other, remedy, remedy, around, findings);
         }
     }
     for other in around.related_objects.cron_federated_hpas_on(&target) {
         if !other.deleting {
-            let other = Other { kind: "CronFederatedHPA", name: &other.name, scales: format!("{} too", target.kind) };
+            let other = Other::of("CronFederatedHPA", &other.name, format!("{} too", target.kind), around);
             let remedy = "point it at this FederatedHPA instead";
             report(&other, remedy, remedy, around, findings);
         }
@@ -36,11 +36,10 @@ pub(super) fn of_federated_hpa(hpa: &FederatedHPA<'_>, around: &ValidationContex
     for other in around.related_objects.scalers_on(&target) {
         // What members have of it is taken over.
         if adopts && other.kind == ScalerKind::HorizontalPodAutoscaler {
-            warn(&other.to_string(), findings);
+            warn(&scaler(&other, around), findings);
         } else {
             let (remedy, brief) = (other.kind.remedy(), other.kind.brief_remedy());
-            let other =
-                Other { kind: other.kind.name(), name: &other.name, scales: format!("{} too", other.target.kind) };
+            let other = scaler(&other, around);
             report(&other, remedy, brief, around, findings);
         }
     }
@@ -55,44 +54,57 @@ pub(super) fn of_cron_federated_hpa(
     let Some(target) = target(&cron.spec.scale_target_ref, &cron.metadata.namespace) else { return };
     for other in around.related_objects.federated_hpas_on(&target) {
         if !other.deleting {
-            let remedy = format!("point the rules at that FederatedHPA (targetMinReplicas of {:?})", other.name);
-            let other = Other { kind: FEDERATED_HPA, name: &other.name, scales: format!("{} already", target.kind) };
+            let other = Other::of(FEDERATED_HPA, &other.name, format!("{} already", target.kind), around);
+            let of = other.name.map_or_else(String::new, |name| format!(" of {name:?}"));
+            let remedy = format!("point the rules at that FederatedHPA (targetMinReplicas{of})");
             report(&other, &remedy, "point the rules at it instead", around, findings);
         }
     }
     // Members may keep their own replicas, so that both can be meant.
     for other in around.related_objects.scalers_on(&target) {
-        warn(&other.to_string(), findings);
+        warn(&scaler(&other, around), findings);
     }
 }
 
-/// The other CronFederatedHPAs on the target of `cron`.
+/// The other CronFederatedHPAs on the target of `cron`, as far as findings may tell of them.
 pub(super) fn on_the_same_target(
     cron: &CronFederatedHPA<'_>,
     around: &ValidationContext<'_>,
 ) -> Vec<KnownCronFederatedHPA> {
-    let Some(target) = target(&cron.spec.scale_target_ref, &cron.metadata.namespace) else { return Vec::new() };
+    let target = target(&cron.spec.scale_target_ref, &cron.metadata.namespace);
+    let Some(target) = target.filter(|_| around.settings.names_others) else { return Vec::new() };
     let mut others = around.related_objects.cron_federated_hpas_on(&target);
     others.retain(|other| !other.deleting && other.name != cron.metadata.name);
     others
 }
 
-fn warn(text: &str, findings: &mut Findings) {
-    findings.warn(RULE, &Path::Root("spec").field("scaleTargetRef"), text);
+fn warn(other: &Other<'_>, findings: &mut Findings) {
+    findings.warn(RULE, &Path::Root("spec").field("scaleTargetRef"), other.told(usize::MAX));
 }
 
 /// An object that scales the target as well.
 struct Other<'a> {
     kind: &'static str,
-    name: &'a str,
+    /// `None`: it is not told.
+    name: Option<&'a str>,
     /// The kind of the target, and what joins it to the sentence.
     scales: String,
 }
 
-impl Other<'_> {
+/// An autoscaler that is not fhpa's.
+fn scaler<'a>(other: &'a KnownScaler, around: &ValidationContext<'_>) -> Other<'a> {
+    Other::of(other.kind.name(), &other.name, format!("{} too", other.target.kind), around)
+}
+
+impl<'a> Other<'a> {
+    fn of(kind: &'static str, name: &'a str, scales: String, around: &ValidationContext<'_>) -> Self {
+        Self { kind, name: around.settings.names_others.then_some(name), scales }
+    }
+
     /// What it does, with at most `most` characters of its name.
     fn told(&self, most: usize) -> String {
         let Self { kind, name, scales } = self;
+        let Some(name) = name else { return format!("another {kind} scales this {scales}") };
         match name.char_indices().nth(most) {
             None => format!("{kind} {name:?} scales this {scales}"),
             Some((end, _)) => format!("{kind} \"{}...\" scales this {scales}", name.get(..end).unwrap_or_default()),
@@ -119,7 +131,7 @@ fn report(other: &Other<'_>, remedy: &str, brief: &str, around: &ValidationConte
                 findings.warn(RULE, &path, whole);
                 return;
             }
-            let room = other.name.chars().count().saturating_sub(excess + "...".len()).max(NAME);
+            let room = other.name.unwrap_or_default().chars().count().saturating_sub(excess + "...".len()).max(NAME);
             findings.warn(RULE, &path, format!("{}: {brief}", other.told(room)));
         }
     }

@@ -51,7 +51,7 @@ fn validate_rules(
     sizes::list("rules", rules, limits::RULES, path, findings);
     validate_size(cron, path, findings);
     let target = &cron.spec.scale_target_ref;
-    let hpa = if is_autoscaler(target) {
+    let hpa = if is_autoscaler(target) && around.settings.names_others {
         around.related_objects.federated_hpa(&cron.metadata.namespace, &target.name)
     } else {
         None

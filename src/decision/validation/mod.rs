@@ -54,6 +54,8 @@ pub struct Settings {
     pub deny_early: bool,
     /// IANA name of the zone of schedules without `timeZone`.
     pub default_time_zone: String,
+    /// Whether findings may name other objects and their values: not where it is unknown who asks.
+    pub names_others: bool,
 }
 
 impl Default for Settings {
@@ -64,6 +66,7 @@ impl Default for Settings {
             conflict_policy: ConflictPolicy::default(),
             deny_early: true,
             default_time_zone: "UTC".to_owned(),
+            names_others: true,
         }
     }
 }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 pub use crate::reconcile::federated_hpa::observe::capacity::Rooms;
 pub use objects::Objects;
-pub use preview::Forecaster;
+pub use preview::{Forecaster, Withheld};
 
 use crate::api::resource_binding::ResourceBinding;
 use crate::decision::plan::{Plan, Request, plan};

@@ -28,6 +28,18 @@ pub struct Forecaster {
     pub default_mode: Mode,
 }
 
+/// In place of a preview where it is unknown who asks: it would name clusters and policies.
+pub struct Withheld;
+
+/// Why there is no preview.
+const WITHHELD: &str = "no preview: this webhook does not know its clients (--client-ca); `fhpa plan` computes it";
+
+impl Preview for Withheld {
+    fn preview(&self, _: &str, _: Timestamp) -> Vec<Warning> {
+        vec![Warning::shortened(String::new(), WITHHELD.to_owned(), RULE)]
+    }
+}
+
 impl Preview for Forecaster {
     /// Empty while not everything is in the cache.
     fn preview(&self, object: &str, now: Timestamp) -> Vec<Warning> {

@@ -25,6 +25,7 @@ use crate::admission::review::{Frozen, Idle, Preview, Reviewer};
 use crate::admission::router::ReviewFn;
 use crate::decision::related_objects::{NoRelatedObjects, RelatedObjects};
 use crate::decision::validation::Settings;
+use crate::run::forecast::Withheld;
 use crate::run::review_metrics::ReviewMetrics;
 use crate::runtime::admin;
 use crate::runtime::control_plane::{self, Bounds};
@@ -79,7 +80,8 @@ impl Server {
     /// # Errors
     /// There is no certificate or kubeconfig, or an address cannot be bound.
     pub async fn bind(options: Options) -> Result<Self, Error> {
-        let settings = options.settings.clone();
+        let names_others = options.webhook.as_ref().is_none_or(WebhookOptions::knows_clients);
+        let settings = Settings { names_others, ..options.settings.clone() };
         Self::bind_with(options, judge(settings)).await
     }
 
@@ -96,6 +98,7 @@ impl Server {
         let (metrics, reviews) = (Arc::new(metrics), Arc::new(reviews));
         let readiness = Arc::new(Readiness::default());
         let (client, client_reloader) = client_of(control_plane, &metrics).await?;
+        let is_trusted = webhook.as_ref().is_none_or(WebhookOptions::knows_clients);
         let unbound = match webhook {
             Some(options) => Some(Box::pin(Unbound::load(options, &metrics)).await?),
             None => None,
@@ -122,7 +125,8 @@ impl Server {
                 } else {
                     Arc::new(NoRelatedObjects)
                 };
-                let preview = acting.as_ref().map(Acting::preview);
+                let withheld = || Arc::new(Withheld) as Arc<dyn Preview>;
+                let preview = acting.as_ref().map(|acting| if is_trusted { acting.preview() } else { withheld() });
                 let frozen =
                     readers.definitions.clone().map(|definitions| Arc::new(move || definitions.is_frozen()) as Frozen);
                 let idle = acting.as_ref().map(Acting::idle);

@@ -116,6 +116,14 @@ impl WebhookOptions {
     }
 }
 
+impl WebhookOptions {
+    /// Whether it is known who asks: a client with a certificate, or a process on this machine.
+    #[must_use]
+    pub const fn knows_clients(&self) -> bool {
+        self.certificate.client.is_some() || self.listen.ip().is_loopback()
+    }
+}
+
 /// The controller, which acts while it holds a Lease.
 #[derive(Clone, Debug)]
 pub struct ControllerOptions {
