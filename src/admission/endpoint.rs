@@ -15,17 +15,20 @@ pub enum Endpoint {
     MutateResourceBinding,
     /// `/mutate-customresourcedefinition`
     MutateDefinition,
+    /// `/mutate-workload`
+    MutateWorkload,
 }
 
 impl Endpoint {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::MutateFederatedHPA,
         Self::ValidateFederatedHPA,
         Self::MutateCronFederatedHPA,
         Self::ValidateCronFederatedHPA,
         Self::MutateResourceBinding,
         Self::MutateDefinition,
+        Self::MutateWorkload,
     ];
 
     /// The URL path.
@@ -38,10 +41,11 @@ impl Endpoint {
             Self::ValidateCronFederatedHPA => "/validate-cronfederatedhpa",
             Self::MutateResourceBinding => "/mutate-resourcebinding",
             Self::MutateDefinition => "/mutate-customresourcedefinition",
+            Self::MutateWorkload => "/mutate-workload",
         }
     }
 
-    /// The kind that is reviewed.
+    /// The kind that is reviewed; `Workload` stands for every scalable kind.
     #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
@@ -49,15 +53,17 @@ impl Endpoint {
             Self::MutateCronFederatedHPA | Self::ValidateCronFederatedHPA => "CronFederatedHPA",
             Self::MutateResourceBinding => "ResourceBinding",
             Self::MutateDefinition => "CustomResourceDefinition",
+            Self::MutateWorkload => "Workload",
         }
     }
 
-    /// The API group of that kind.
+    /// The API group of that kind; `*` for workloads.
     #[must_use]
     pub const fn group(self) -> &'static str {
         match self {
             Self::MutateResourceBinding => "work.karmada.io",
             Self::MutateDefinition => "apiextensions.k8s.io",
+            Self::MutateWorkload => "*",
             _ => crate::decision::api_version::GROUP,
         }
     }
@@ -69,7 +75,8 @@ impl Endpoint {
             Self::MutateFederatedHPA
             | Self::MutateCronFederatedHPA
             | Self::MutateResourceBinding
-            | Self::MutateDefinition => "mutate",
+            | Self::MutateDefinition
+            | Self::MutateWorkload => "mutate",
             Self::ValidateFederatedHPA | Self::ValidateCronFederatedHPA => "validate",
         }
     }

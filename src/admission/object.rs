@@ -82,7 +82,7 @@ impl Kind {
             Endpoint::MutateFederatedHPA | Endpoint::ValidateFederatedHPA => Some(Self::FederatedHPA),
             Endpoint::MutateCronFederatedHPA | Endpoint::ValidateCronFederatedHPA => Some(Self::CronFederatedHPA),
             Endpoint::MutateResourceBinding => Some(Self::ResourceBinding),
-            Endpoint::MutateDefinition => None,
+            Endpoint::MutateDefinition | Endpoint::MutateWorkload => None,
         }
     }
 }

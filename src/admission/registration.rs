@@ -6,15 +6,16 @@ use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
     ValidatingWebhookConfiguration, WebhookClientConfig,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 
 use super::endpoint::Endpoint;
 use crate::convert::definition::DEFINITIONS;
 use crate::decision::api_version::GROUP;
+use crate::decision::names::{RETAIN_REPLICAS, RETENTION_MANAGER};
 
 /// Name of both configuration objects.
 pub const NAME: &str = "fhpa";
-/// Timeouts in seconds for FederatedHPAs and CronFederatedHPAs, and for ResourceBindings: each new binding of Karmada
+/// Timeouts in seconds for FederatedHPAs and CronFederatedHPAs, and for objects of others: each new binding of Karmada
 /// waits for the webhook, also while no replica answers.
 const TIMEOUTS: (i32, i32) = (5, 2);
 /// Reviews of an object that is being deleted are limited to changes of its spec. Its finalizers must be removable
@@ -72,6 +73,8 @@ fn rule(endpoint: Endpoint) -> RuleWithOperations {
         }
         Endpoint::MutateResourceBinding => ("work.karmada.io", "resourcebindings", &["CREATE"][..]),
         Endpoint::MutateDefinition => ("apiextensions.k8s.io", "customresourcedefinitions", &["UPDATE"][..]),
+        // Every scalable kind that an installation may name; the selector limits it to workloads with the label.
+        Endpoint::MutateWorkload => ("*", "*", &["UPDATE"][..]),
     };
     let scope = if endpoint == Endpoint::MutateDefinition { "Cluster" } else { "Namespaced" };
     RuleWithOperations {
@@ -84,19 +87,18 @@ fn rule(endpoint: Endpoint) -> RuleWithOperations {
 }
 
 /// `Fail` for FederatedHPAs and CronFederatedHPAs: nothing that the controller cannot run may be stored. `Ignore` for
-/// Karmada's bindings: without the webhook Karmada keeps working, and the controller repairs missed bindings.
+/// objects of others: without the webhook they are written as before, and the controller repairs what was missed.
 const fn failure_policy(endpoint: Endpoint) -> &'static str {
-    match endpoint {
-        Endpoint::MutateResourceBinding | Endpoint::MutateDefinition => "Ignore",
-        _ => "Fail",
-    }
+    if is_own(endpoint) { "Fail" } else { "Ignore" }
 }
 
 const fn timeout(endpoint: Endpoint) -> i32 {
-    match endpoint {
-        Endpoint::MutateResourceBinding | Endpoint::MutateDefinition => TIMEOUTS.1,
-        _ => TIMEOUTS.0,
-    }
+    if is_own(endpoint) { TIMEOUTS.0 } else { TIMEOUTS.1 }
+}
+
+/// Whether it reviews FederatedHPAs or CronFederatedHPAs.
+const fn is_own(endpoint: Endpoint) -> bool {
+    !matches!(endpoint, Endpoint::MutateResourceBinding | Endpoint::MutateDefinition | Endpoint::MutateWorkload)
 }
 
 fn match_conditions(endpoint: Endpoint) -> Option<Vec<MatchCondition>> {
@@ -108,8 +110,25 @@ fn match_conditions(endpoint: Endpoint) -> Option<Vec<MatchCondition>> {
             let names = DEFINITIONS.map(|name| format!("'{name}'")).join(", ");
             Some(condition("definition", format!("object.metadata.name in [{names}]")))
         }
+        // The controller removes the label when it hands a workload back.
+        Endpoint::MutateWorkload => {
+            let labels = "object.metadata.labels";
+            let lacks = format!(
+                "!has({labels}) || !('{RETAIN_REPLICAS}' in {labels}) || {labels}['{RETAIN_REPLICAS}'] != 'true'"
+            );
+            let manager = "request.options.fieldManager";
+            let released = format!("!has({manager}) || {manager} != '{RETENTION_MANAGER}'");
+            Some([condition("loses-the-label", lacks), condition("not-handed-back", released)].concat())
+        }
         _ => Some(condition("lives-or-changes", LIVES.to_owned())),
     }
+}
+
+/// Workloads whose replicas members keep, before or after the request.
+fn object_selector(endpoint: Endpoint) -> Option<LabelSelector> {
+    let labels = || [(RETAIN_REPLICAS.to_owned(), "true".to_owned())].into();
+    (endpoint == Endpoint::MutateWorkload)
+        .then(|| LabelSelector { match_labels: Some(labels()), ..LabelSelector::default() })
 }
 
 fn entry_name(endpoint: Endpoint) -> String {
@@ -126,6 +145,7 @@ pub fn mutating(location: &Location, endpoints: &[Endpoint]) -> MutatingWebhookC
         match_conditions: match_conditions(endpoint),
         match_policy: Some("Equivalent".to_owned()),
         name: entry_name(endpoint),
+        object_selector: object_selector(endpoint),
         reinvocation_policy: Some("IfNeeded".to_owned()),
         rules: Some(vec![rule(endpoint)]),
         side_effects: "None".to_owned(),

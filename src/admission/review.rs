@@ -81,6 +81,7 @@ impl Reviewer {
             Endpoint::MutateCronFederatedHPA => self.mutate_cron_federated_hpa(request, now),
             Endpoint::MutateResourceBinding => self.suspend_scheduling(request),
             Endpoint::MutateDefinition => keep_fields(request),
+            Endpoint::MutateWorkload => self.keep_label(request),
             Endpoint::ValidateFederatedHPA => self.validate_federated_hpa(request, now),
             Endpoint::ValidateCronFederatedHPA => {
                 validate(endpoint.kind(), request, &self.context(now), Object::cron_federated_hpa, |_, _| {})
@@ -239,6 +240,15 @@ impl Reviewer {
         let created = request.object.as_ref().filter(|_| request.operation == Operation::Create);
         let binding = created.and_then(|object| object.resource_binding().ok());
         patched(binding.map(|binding| defaults::resource_binding(&binding, &*self.related_objects)).unwrap_or_default())
+    }
+
+    /// Puts the label back with which members keep their replicas, where a write of the whole workload omits it: without
+    /// it Karmada would set members to the entries of the binding. This review never blocks, and does not depend on
+    /// whether a controller acts: the HPAs of members go on.
+    fn keep_label(&self, request: &Request<'_>) -> Verdict {
+        let workload = stored(request).and_then(|_| convert::workload(given(request).text()));
+        let Some(workload) = workload else { return Verdict::allowed() };
+        patched(defaults::retention(&workload, &request.namespace, &request.name, &*self.related_objects))
     }
 
     fn context(&self, now: Timestamp) -> ValidationContext<'_> {

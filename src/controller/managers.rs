@@ -1,6 +1,8 @@
 //! Field managers of the controller: one for each kind of write, so that no write removes the fields of another. No
 //! I/O.
 
+use crate::decision::names::RETENTION_MANAGER;
+
 /// Bounds of a FederatedHPA that a cron rule sets.
 pub const CRON_BOUNDS: &str = "fhpa-cron-bounds";
 /// Replicas of a `scale` subresource that a cron rule sets.
@@ -18,7 +20,7 @@ pub const STATUS: &str = "fhpa-status";
 /// Fields of a ResourceBinding that the scheduler would write.
 pub const BINDING: &str = "fhpa-binding";
 /// The label of a workload with which member clusters keep their replicas.
-pub const RETENTION: &str = "fhpa-retention";
+pub const RETENTION: &str = RETENTION_MANAGER;
 /// Replicas of a workload: in a member cluster, or of the template that is handed back.
 pub const REPLICAS: &str = "fhpa-replicas";
 /// Configuration of Karmada's interpreter for scalable kinds.

@@ -24,8 +24,10 @@ mod scaler;
 pub mod scaling;
 mod status;
 pub mod usage;
+mod workload;
 
 pub use cron_federated_hpa::known_cron_federated_hpa;
 pub use decode::{DecodeError, cron_federated_hpa, federated_hpa, resource_binding};
 pub use federated_hpa::{known_federated_hpa, mode, target};
 pub use scaler::Scaler;
+pub use workload::workload;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::api_version::ApiVersion;
 use super::kinds;
-use super::names::SUSPENDED_FOR;
+use super::names::{RETAIN_REPLICAS, SUSPENDED_FOR};
 use super::related_objects::{KnownFederatedHPA, RelatedObjects, Target};
 use super::subject::federated_hpa::FederatedHPASpec;
 use super::subject::hpa::{Behavior, ScalingRules};
@@ -200,8 +200,50 @@ pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn Rel
     let mark = if binding.metadata.annotations.is_empty() {
         Addition::new("/metadata/annotations", json!({SUSPENDED_FOR: hpa.name}))
     } else {
-        let member = SUSPENDED_FOR.replace('~', "~0").replace('/', "~1");
-        Addition::new(format!("/metadata/annotations/{member}"), hpa.name.as_str())
+        Addition::new(format!("/metadata/annotations/{}", pointer_token(SUSPENDED_FOR)), hpa.name.as_str())
     };
     vec![suspension, mark]
+}
+
+/// A workload of any kind, as far as its label needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// `apps/v1`
+    pub api_version: String,
+    /// `Deployment`
+    pub kind: String,
+    /// Whether it has labels.
+    pub labelled: bool,
+}
+
+/// The label with which members keep the replicas of a workload that a Distributed FederatedHPA scales
+/// (docs/design.md#on-the-wire), also while that one is being deleted: the controller removes the label when the
+/// workload is handed back.
+#[must_use]
+pub fn retention(
+    workload: &Workload,
+    namespace: &str,
+    name: &str,
+    related_objects: &dyn RelatedObjects,
+) -> Vec<Addition> {
+    let Some(version) = ApiVersion::parse(&workload.api_version) else { return Vec::new() };
+    let target = Target {
+        namespace: namespace.to_owned(),
+        group: version.group.to_owned(),
+        kind: workload.kind.clone(),
+        name: name.to_owned(),
+    };
+    if !related_objects.federated_hpas_on(&target).iter().any(|hpa| hpa.distributed) {
+        return Vec::new();
+    }
+    vec![if workload.labelled {
+        Addition::new(format!("/metadata/labels/{}", pointer_token(RETAIN_REPLICAS)), "true")
+    } else {
+        Addition::new("/metadata/labels", json!({RETAIN_REPLICAS: "true"}))
+    }]
+}
+
+/// The name of a member as a part of a JSON pointer.
+fn pointer_token(member: &str) -> String {
+    member.replace('~', "~0").replace('/', "~1")
 }

@@ -17,6 +17,9 @@ pub const ADOPT: &str = "fhpa.karmada.io/adopt-hpa";
 /// Label of a workload: member clusters keep their replicas.
 pub const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
 
+/// Field manager of [`RETAIN_REPLICAS`]; only its writes remove the label of a workload that is scaled.
+pub const RETENTION_MANAGER: &str = "fhpa-retention";
+
 /// A hash as part of a name: letters and digits that form no words.
 #[must_use]
 pub fn safe_encode(hash: u32) -> String {

@@ -1,4 +1,5 @@
-//! fhpa's webhook within the API server: suspends Karmada's scheduler for new bindings, with its own watches.
+//! fhpa's webhook within the API server, as far as it mutates objects of others: it suspends Karmada's scheduler for new
+//! bindings, and keeps the label of workloads. It has its own watches.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use fhpa::admission::object::Object;
 use fhpa::admission::review::{Idle, Reviewer};
 use fhpa::admission::verdict::PatchOperation;
 use fhpa::decision::defaults::Mode;
+use fhpa::decision::names::{RETAIN_REPLICAS, RETENTION_MANAGER};
 use fhpa::decision::validation::Settings;
 use fhpa::playground::json;
 use fhpa::runtime::lifecycle::Readiness;
@@ -35,29 +37,53 @@ pub fn webhook_beside(server: &ApiServer, idle: Option<Idle>) -> JoinSet<()> {
     let zones = Arc::new(ZoneDatabase::bundled());
     let reviewer =
         Reviewer { related_objects: index, zones, settings: Settings::default(), preview: None, frozen: None, idle };
-    let plugin: Plugin = Arc::new(move |_: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
-        if request.operation == Done::Create {
-            suspend(&reviewer, object);
+    let reviewer = Arc::new(reviewer);
+    let bindings: Plugin = {
+        let reviewer = Arc::clone(&reviewer);
+        Arc::new(move |_: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
+            if request.operation == Done::Create {
+                mutate(&reviewer, Endpoint::MutateResourceBinding, request, object);
+            }
+            Ok(())
+        })
+    };
+    server.admit_by("resourcebindings", &bindings);
+    let workloads: Plugin = Arc::new(move |_: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
+        if loses_label(request, object) {
+            mutate(&reviewer, Endpoint::MutateWorkload, request, object);
         }
         Ok(())
     });
-    server.admit_by("resourcebindings", &plugin);
+    for plural in ["deployments", "statefulsets"] {
+        server.admit_by(plural, &workloads);
+    }
     tasks
 }
 
-fn suspend(reviewer: &Reviewer, object: &mut Value) {
-    let text = object.to_string();
+/// What the registration asks the webhook about workloads.
+fn loses_label(request: &AdmissionRequest, object: &Value) -> bool {
+    let labelled = |object: &Value| json::label(object, RETAIN_REPLICAS) == "true";
+    let manager = request.options.as_ref().and_then(|options| options["fieldManager"].as_str());
+    request.operation == Done::Update
+        && request.old_object.as_ref().is_some_and(labelled)
+        && !labelled(object)
+        && manager != Some(RETENTION_MANAGER)
+}
+
+fn mutate(reviewer: &Reviewer, endpoint: Endpoint, asked: &AdmissionRequest, object: &mut Value) {
+    let [text, old] = [Some(&*object), asked.old_object.as_ref()].map(|object| object.map(Value::to_string));
+    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     let request = Request {
         uid: Cow::Borrowed("u"),
-        operation: Operation::Create,
-        namespace: Cow::Borrowed("prod"),
-        name: Cow::Borrowed("web"),
+        operation,
+        namespace: Cow::Borrowed(&asked.namespace),
+        name: Cow::Borrowed(&asked.name),
         sub_resource: Cow::Borrowed(""),
         dry_run: false,
-        object: Some(Object::new(&text)),
-        old_object: None,
+        object: text.as_deref().map(Object::new),
+        old_object: old.as_deref().map(Object::new),
     };
-    let verdict = reviewer.review(Endpoint::MutateResourceBinding, &request, Timestamp::UNIX_EPOCH);
+    let verdict = reviewer.review(endpoint, &request, Timestamp::UNIX_EPOCH);
     for operation in verdict.patch {
         let PatchOperation::Add { path, value } = operation;
         let keys: Vec<String> = path.split('/').skip(1).map(|key| key.replace("~1", "/").replace("~0", "~")).collect();

@@ -373,3 +373,32 @@ fn other_bindings_are_left_alone() {
 fn an_incomplete_object_is_asked_for_nothing() {
     assert!(verdict(&federated("{}"), &[&right()], ConflictPolicy::Deny).denial.is_some());
 }
+
+fn workload(labels: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"web","namespace":"prod"{labels}}},"spec":{{}}}}"#
+    )
+}
+
+#[test]
+fn a_workload_that_a_distributed_object_scales_gets_its_label_back() {
+    const KEPT: &str = r#","labels":{"resourcetemplate.karmada.io/retain-replicas":"true"}"#;
+    let ask = |around: &[&str], labels: &str| {
+        let reviewer = reviewer_with(others(around), Settings::default());
+        let (new, old) = (workload(labels), workload(KEPT));
+        let verdict = review(&reviewer, Endpoint::MutateWorkload, Operation::Update, &new, Some(&old));
+        assert_eq!(verdict.denial, None);
+        serde_json::to_string(&verdict.patch).unwrap()
+    };
+    let alone =
+        r#"[{"op":"add","path":"/metadata/labels","value":{"resourcetemplate.karmada.io/retain-replicas":"true"}}]"#;
+    assert_eq!(ask(&[&right()], ""), alone);
+    let beside =
+        r#"[{"op":"add","path":"/metadata/labels/resourcetemplate.karmada.io~1retain-replicas","value":"true"}]"#;
+    assert_eq!(ask(&[&right()], r#","labels":{"app":"web"}"#), beside);
+    let deleted =
+        right().replace(r#""namespace":"prod""#, r#""namespace":"prod","deletionTimestamp":"2026-11-20T09:00:00Z""#);
+    assert_eq!(ask(&[&deleted], ""), alone, "until it is handed back");
+    assert_eq!(ask(&[&right().replace("Distributed", "Centralized")], ""), "[]");
+    assert_eq!(ask(&[], ""), "[]");
+}

@@ -1,6 +1,9 @@
 //! The entries of the workload's ResourceBinding (docs/design.md#initial-assignment). Pure.
 
-use super::assignment::Targets;
+use jiff::Timestamp;
+
+use super::assignment::{Target, Targets};
+use super::observed::ENTRIES;
 use super::transition::Transition;
 use super::{Bounds, Cluster, ClusterState, Entry, Eviction, Purge, Request};
 use crate::decision::split::Replicas;
@@ -76,8 +79,8 @@ fn evicts(cluster: &Cluster<'_>, transition: &Transition) -> bool {
 /// The replicas of a cluster: its current entry, within its bounds; a new one gets its min, or 0 where it may be at
 /// zero.
 ///
-/// The number counts only while the workload is created (members keep their own replicas), so an entry within the
-/// bounds is not changed and the binding is not written after every scaling.
+/// Members keep their own replicas, so an entry within the bounds is not changed here: it follows what runs later
+/// ([`followed`]), and the binding is not written after every scaling.
 fn replicas(cluster: &Cluster<'_>, bounds: Bounds, zero: bool) -> Replicas {
     let least = bounds.min.min(bounds.max);
     match cluster.entry {
@@ -87,4 +90,44 @@ fn replicas(cluster: &Cluster<'_>, bounds: Bounds, zero: bool) -> Replicas {
         Some(entry) if (least..=bounds.max).contains(&entry) => entry,
         Some(entry) => cluster.current.unwrap_or(entry).clamp(least, bounds.max),
     }
+}
+
+/// Entries that follow what runs.
+pub(super) struct Followed<'a> {
+    /// All entries.
+    pub(super) entries: Vec<Entry<'a>>,
+    /// When they may be written; `None`: now.
+    pub(super) due: Option<Timestamp>,
+}
+
+/// `entries` with what runs in the clusters that report it; `None` where that is what they are.
+///
+/// An entry counts when the workload is created in the cluster, and when it has lost the label with which members keep
+/// their replicas: no more than the last minute brought is lost then (docs/design.md#on-the-wire).
+pub(super) fn followed<'a>(
+    request: &Request<'_>,
+    clusters: &[&'a Cluster<'a>],
+    targets: &Targets,
+    transitions: &[Transition],
+    entries: &[Entry<'a>],
+) -> Option<Followed<'a>> {
+    let runs = |((cluster, target), transition): ((&&Cluster<'a>, &Option<_>), &Transition)| {
+        let runs = cluster.stays_requested()?;
+        match *transition {
+            Transition::Have { .. } if target.is_some_and(|target: Target| target.memory.zero) => None,
+            Transition::Have { bounds, .. } => Some(runs.clamp(bounds.min.min(bounds.max), bounds.max)),
+            Transition::Leave(_) => Some(runs),
+            Transition::Drop | Transition::Rest => None,
+        }
+    };
+    let runs: Vec<Option<Replicas>> = clusters.iter().zip(targets).zip(transitions).map(runs).collect();
+    let of = |name: &str| {
+        let at = clusters.binary_search_by_key(&name, |cluster| cluster.name).ok()?;
+        runs.get(at).copied().flatten()
+    };
+    let follow = |entry: &Entry<'a>| Entry { replicas: of(entry.cluster).unwrap_or(entry.replicas), ..*entry };
+    let followed: Vec<Entry<'a>> = entries.iter().map(follow).collect();
+    let due = request.entries_written.and_then(|written| written.checked_add(ENTRIES).ok());
+    let due = due.filter(|due| request.now < *due);
+    (followed != entries).then_some(Followed { entries: followed, due })
 }

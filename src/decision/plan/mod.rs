@@ -94,7 +94,9 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     notes.extend(replacement.note);
     let transitions = transition::transitions(request, &clusters, &targets, replacement.kept);
     let mut shares = outcome::shares(&clusters, &targets, &transitions, &replacement.lost, request.now);
-    let (steps, binding) = steps::steps(request, &clusters, &targets, &transitions, &replacement.verdicts, &mut notes);
+    let (steps, binding, follows) =
+        steps::steps(request, &clusters, &targets, &transitions, &replacement.verdicts, &mut notes);
+    let next = [next, follows].into_iter().flatten().min();
     outcome::receive(&mut shares, &clusters, &steps, request.now);
     Plan { basis, shares, binding, steps, notes, next, idle, divided }
 }

@@ -11,6 +11,8 @@ use crate::decision::split::Replicas;
 pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
 /// Longest wait for the replicas of a cluster to become ready; Karmada ends evictions after the same time.
 pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
+/// Entries of the binding follow what runs no more often than this.
+pub(super) const ENTRIES: SignedDuration = SignedDuration::from_secs(60);
 /// Default of the longest wait of a leaving cluster until others run its replicas.
 pub const REPLACEMENT: SignedDuration = SignedDuration::from_mins(10);
 /// The effect of a move is not visible sooner: HPAs run every 15 seconds.
@@ -192,6 +194,12 @@ impl Cluster<'_> {
         self.may_run().min(self.stays().max(written))
     }
 
+    /// Reported replicas without the extra ones of a rollout; `None` until reported.
+    #[must_use]
+    pub fn stays_requested(&self) -> Option<Replicas> {
+        Some(self.current?.min(self.requested()))
+    }
+
     /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.
     fn requested(&self) -> Replicas {
         let reported = self.last.filter(|_| self.rolling);
@@ -315,6 +323,8 @@ pub struct Request<'a> {
     pub clusters: Vec<Cluster<'a>>,
     /// How evicted replicas are removed.
     pub purge: Purge,
+    /// When the entries of the binding were last written; `None`: never.
+    pub entries_written: Option<Timestamp>,
     /// The current time.
     pub now: Timestamp,
     /// `spec.autoscaleMultiClusterDelay`: how long a cluster must be unable to scale before others help.

@@ -3,14 +3,16 @@
 
 use std::cmp::Reverse;
 
+use jiff::Timestamp;
+
 use super::assignment::{Target, Targets};
-use super::binding::{Entries, entries};
+use super::binding::{Entries, Followed, entries, followed};
 use super::replacement::Verdict;
 use super::transition::{Transition, floored};
 use super::{Action, Bounds, Cluster, ClusterState, Entry, Memory, Note, Request, Step, Wait, Why};
 use crate::decision::split::Replicas;
 
-/// The steps, and the final entries of the binding.
+/// The steps, the final entries of the binding, and when these may follow what runs.
 ///
 /// Steps that need not wait are safe in any order and when any of them are lost: bounds that may be in effect elsewhere
 /// are counted as if no lower bound had arrived.
@@ -21,7 +23,7 @@ pub(super) fn steps<'a>(
     transitions: &[Transition],
     verdicts: &[Verdict],
     notes: &mut Vec<Note>,
-) -> (Vec<Step<'a>>, Vec<Entry<'a>>) {
+) -> (Vec<Step<'a>>, Vec<Entry<'a>>, Option<Timestamp>) {
     let mut writes = Writes::of(clusters.len());
     let budget = Budget::of(request, clusters, transitions);
     writes.lower(request, &budget, clusters, transitions);
@@ -42,9 +44,14 @@ pub(super) fn steps<'a>(
     let mut steps = writes.now;
     let as_bound =
         clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
+    let mut next = None;
     if !as_bound.eq(now.iter().copied()) {
         let action = Action::UpdateBinding { entries: now.clone(), evictions };
         steps.push(Step { action, wait: Wait::Nothing, why: Why::BindingUpdated });
+    } else if let Some(Followed { entries, due }) = followed(request, clusters, targets, transitions, &now) {
+        next = due;
+        let action = Action::UpdateBinding { entries, evictions: Vec::new() };
+        steps.extend(due.is_none().then_some(Step { action, wait: Wait::Nothing, why: Why::EntriesFollow }));
     }
     let scaled = clusters.iter().zip(targets).zip(transitions);
     steps.extend(
@@ -66,7 +73,7 @@ pub(super) fn steps<'a>(
         let later = Write { at, cluster, bounds: wanted, held: target.held };
         (*bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), wanted)))
     }));
-    (steps, last)
+    (steps, last, next)
 }
 
 /// What is written while no cluster serves: a lower max that is still on its way is raised again to what the cluster

@@ -39,6 +39,10 @@ pub(super) async fn carry_out(
     for step in plan.now() {
         let Some(action) = beside(step, &steps, about.binding) else { continue };
         let result = applier.apply(about, &action).await;
+        // A quota that is used up refuses it, and members scale on: nothing is wrong with the bounds.
+        if step.why == Why::EntriesFollow && is_refused(&result) {
+            continue;
+        }
         steps.took(&step.action, result)?;
     }
     let suspended = about.view.federated_hpa.suspended();
@@ -101,6 +105,10 @@ impl<'a> Steps<'a> {
         }
         Ok(())
     }
+}
+
+fn is_refused(result: &Result<(), WriteError>) -> bool {
+    matches!(result, Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Refused)
 }
 
 /// Whether other clusters may be written although this failed: what the API server of Karmada refuses of one cluster

@@ -9,6 +9,7 @@ mod evictions;
 mod examples;
 mod failures;
 mod forecast;
+mod full_writes;
 mod help;
 mod kinds;
 mod letting_go;

@@ -3,12 +3,15 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::Value;
 
 use super::by_cluster::ByCluster;
 use crate::api::ResourceBinding;
 use crate::api::resource_binding::{AggregatedStatus, Placement, WorkloadStatus};
 use crate::controller::key::Key;
+use crate::controller::managers;
 use crate::controller::shared::Shared;
 use crate::controller::table::Item;
 use crate::convert;
@@ -27,6 +30,7 @@ pub struct Binding {
     placement: Arc<Placed>,
     applied: bool,
     entries: ByCluster<i32>,
+    entries_written: Option<Timestamp>,
     reports: ByCluster<Arc<Report>>,
 }
 
@@ -91,7 +95,7 @@ impl Binding {
     pub fn of(object: &ResourceBinding) -> Self {
         static REPORTS: LazyLock<Shared<Report>> = LazyLock::new(Shared::default);
         let mut object = object.clone();
-        object.metadata.managed_fields = None;
+        let entries_written = object.metadata.managed_fields.take().and_then(|owners| last_write(&owners));
         let applied = object.metadata.annotations.as_mut().and_then(|all| all.remove(names::APPLIED_PLACEMENT));
         let applied = applied.and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let stored = std::mem::take(&mut object.spec.placement);
@@ -101,7 +105,8 @@ impl Binding {
         let reports = reports.into_iter().map(named).collect();
         let entries = std::mem::take(&mut object.spec.clusters);
         let entries = entries.into_iter().map(|entry| (entry.name, entry.replicas)).collect();
-        Self { key: Key::of(&object.metadata), object, placement: Placed::shared(stored), applied, entries, reports }
+        let (key, placement) = (Key::of(&object.metadata), Placed::shared(stored));
+        Self { key, object, placement, applied, entries, entries_written, reports }
     }
 
     /// Its placement, parsed.
@@ -163,6 +168,12 @@ impl Binding {
         &self.entries
     }
 
+    /// When fhpa last wrote the entries.
+    #[must_use]
+    pub const fn entries_written(&self) -> Option<Timestamp> {
+        self.entries_written
+    }
+
     /// Name of the FederatedHPA for which fhpa suspended it.
     #[must_use]
     pub fn marked(&self) -> Option<&str> {
@@ -196,6 +207,14 @@ impl Binding {
     pub fn suspended(&self) -> bool {
         self.object.spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling == Some(true))
     }
+}
+
+/// The last write by fhpa to a binding, other than to its status: beside the entries only marks are written, once.
+fn last_write(owners: &[ManagedFieldsEntry]) -> Option<Timestamp> {
+    let own = owners.iter().find(|owner| {
+        owner.manager.as_deref() == Some(managers::BINDING) && owner.subresource.as_deref().is_none_or(str::is_empty)
+    });
+    own?.time.as_ref().map(|time| time.0)
 }
 
 impl Item for Binding {

@@ -211,6 +211,7 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
         rescheduled: binding.object.spec.reschedule_triggered_at.as_ref().map(|time| time.0),
         basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
         purge: purge(binding),
+        entries_written: binding.entries_written(),
         now: whole_seconds(now),
         period: live.period,
         replacement: live.failover.replacement,

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::apply::{Applier, ApplyContext};
 use super::counted::{is_counted, whole};
 use super::releases::{PATIENCE, ReleaseProgress, Scaling};
-use super::takeover::{Takeover, labelled, target};
+use super::takeover::{Takeover, labelled, owns_label, target};
 use super::writer::{Meta, Scalable};
 use crate::controller::failure::{Asked, WriteError, reason};
 use crate::controller::key::Key;
@@ -241,6 +241,12 @@ impl Release<'_> {
         if let Some(why) = keeps {
             self.undone(format!("{target} keeps the label {}: {why}", names::RETAIN_REPLICAS));
             return Ok(None);
+        }
+        if !owns_label(template) {
+            let owned = takeover.apply_label(leader, target, place, template).await;
+            if self.attempt(owned)?.is_some() {
+                return Ok(Some(Released::Partly));
+            }
         }
         let left = takeover.apply_labels(leader, target, place, template, json!({})).await;
         // Another writer may also own the label: it stays.

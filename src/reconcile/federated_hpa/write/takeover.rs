@@ -135,14 +135,27 @@ impl Takeover {
         }
         let target = target(&view.federated_hpa.object.spec.scale_target_ref, &key.namespace);
         let (place, read) = self.template(target).await?;
-        let version = if labelled(&read) {
+        let version = if labelled(&read) && owns_label(&read) {
             read.metadata.resource_version
         } else {
-            let labels = json!({names::RETAIN_REPLICAS: "true"});
-            self.apply_labels(leader, target, &place, &read, labels).await?.metadata.resource_version
+            self.apply_label(leader, target, &place, &read).await?.metadata.resource_version
         };
         self.checked.lock().insert(key, (version.unwrap_or_default(), bound.clone()));
         Ok(())
+    }
+
+    /// Applies the label to the template, as field manager of fhpa.
+    ///
+    /// # Errors
+    /// As [`Self::hold`].
+    pub async fn apply_label(
+        &self,
+        leader: &Leader,
+        target: TargetRef<'_>,
+        place: &ResourcePath,
+        read: &Meta,
+    ) -> Result<Meta, WriteError> {
+        self.apply_labels(leader, target, place, read, json!({names::RETAIN_REPLICAS: "true"})).await
     }
 
     /// Applies exactly these labels to the template, as field manager of fhpa.
@@ -179,6 +192,14 @@ impl Takeover {
 pub fn workload(entry: &FederatedHpaEntry) -> String {
     let CrossVersionObjectReference { api_version, kind, name } = &entry.object.spec.scale_target_ref;
     format!("{api_version} {kind} {name}")
+}
+
+/// Whether fhpa owns the label. A label that admission put back is owned by nobody, and an apply without it would not
+/// remove it.
+#[must_use]
+pub fn owns_label(template: &Meta) -> bool {
+    let owners = template.metadata.managed_fields.iter().flatten();
+    owners.filter_map(|owner| owner.manager.as_deref()).any(|manager| manager == managers::RETENTION)
 }
 
 /// Whether members keep their replicas.

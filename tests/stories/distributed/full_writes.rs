@@ -1,0 +1,128 @@
+//! Who writes a whole workload, or takes the label from it, ends no pod (docs/design.md#on-the-wire).
+
+use fhpa::playground::json::label;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use super::edits::running;
+use super::{Stage, deployment};
+use crate::bed::admission;
+
+const LABEL: &str = "resourcetemplate.karmada.io/retain-replicas";
+
+/// Writes the whole Deployment `web` as a user has it, without the label.
+async fn replace(stage: &Stage) {
+    let api: Api<Deployment> = Api::namespaced(stage.fleet.control().client(), "prod");
+    let whole: Deployment = serde_json::from_value(deployment("web", 3)).unwrap();
+    api.replace("web", &PostParams { field_manager: Some("user".into()), ..PostParams::default() }, &whole)
+        .await
+        .unwrap();
+}
+
+/// The replicas of all members together.
+async fn total(stage: &Stage) -> i32 {
+    stage.replicas().await.split(' ').map(|one| one.parse().unwrap_or(0)).sum()
+}
+
+/// The fewest replicas of all members together within so many seconds.
+async fn fewest(stage: &Stage, seconds: u64) -> i32 {
+    let mut fewest = i32::MAX;
+    for _ in 0..seconds * 5 {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        fewest = fewest.min(total(stage).await);
+    }
+    fewest
+}
+
+/// The label of the template, and its owners.
+async fn label_and_owners(stage: &Stage) -> (String, Vec<String>) {
+    let web = stage.get("Deployment", "web").await;
+    let owners = web["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let owns = |owner: &&Value| owner["fieldsV1"]["f:metadata"]["f:labels"][format!("f:{LABEL}")].is_object();
+    let names = owners.iter().filter(owns).map(|owner| owner["manager"].as_str().unwrap().to_owned()).collect();
+    (label(&web, LABEL).to_owned(), names)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_is_replaced_again_and_again_keeps_its_pods() {
+    let (stage, one) = running().await;
+    let _webhook = admission::webhook(stage.fleet.control());
+    stage.fleet.load().set("prod", "web", 3_000);
+    stage.pass(60).await;
+    assert_eq!(stage.replicas().await, "1 4 5");
+    for _ in 0..10 {
+        replace(&stage).await;
+        assert_eq!(label(&stage.get("Deployment", "web").await, LABEL), "true", "in the same request");
+        assert_eq!(fewest(&stage, 3).await, 10);
+    }
+    // fhpa owns it, so that it can hand the workload back.
+    assert_eq!(label_and_owners(&stage).await, ("true".into(), vec!["fhpa-retention".into()]));
+    let api: Api<Deployment> = Api::namespaced(stage.fleet.control().client(), "prod");
+    let unlabel = json!({"metadata": {"labels": {LABEL: null}}});
+    api.patch("web", &PatchParams::default(), &Patch::Merge(&unlabel)).await.unwrap();
+    assert_eq!(fewest(&stage, 5).await, 10);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_was_replaced_is_handed_back_without_the_label() {
+    let (stage, one) = running().await;
+    let _webhook = admission::webhook(stage.fleet.control());
+    stage.fleet.load().set("prod", "web", 3_000);
+    stage.pass(60).await;
+    replace(&stage).await;
+    stage.delete("FederatedHPA", "web").await;
+    assert_eq!(fewest(&stage, 60).await, 10);
+    assert!(stage.find("FederatedHPA", "web").await.is_none());
+    assert_eq!(label_and_owners(&stage).await, (String::new(), Vec::new()));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_nobody_scales_is_the_users_own() {
+    let (stage, one) = running().await;
+    let _webhook = admission::webhook(stage.fleet.control());
+    let mut other = deployment("other", 2);
+    other["metadata"]["labels"] = json!({LABEL: "true"});
+    stage.create(other).await;
+    let api: Api<Deployment> = Api::namespaced(stage.fleet.control().client(), "prod");
+    let unlabel = json!({"metadata": {"labels": {LABEL: null}}});
+    api.patch("other", &PatchParams::default(), &Patch::Merge(&unlabel)).await.unwrap();
+    assert_eq!(label(&stage.get("Deployment", "other").await, LABEL), "");
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_no_webhook_answers_no_more_is_lost_than_the_last_minute_brought() {
+    let (stage, one) = running().await;
+    stage.fleet.load().set("prod", "web", 3_000);
+    stage.pass(120).await;
+    assert_eq!(
+        (stage.replicas().await, stage.entries().await),
+        ("1 4 5".into(), "member1=1 member2=4 member3=5".into())
+    );
+    replace(&stage).await;
+    assert_eq!(fewest(&stage, 30).await, 10);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn entries_follow_what_runs_once_a_minute_and_then_rest() {
+    let (stage, one) = running().await;
+    stage.pass(120).await;
+    let generation = async || stage.get("ResourceBinding", "web-deployment").await["metadata"]["generation"].clone();
+    let before = generation().await.as_i64().unwrap();
+    for load in [600, 1_200, 1_800, 2_400, 3_000, 3_000] {
+        stage.fleet.load().set("prod", "web", load);
+        stage.pass(20).await;
+    }
+    stage.pass(70).await;
+    let after = generation().await.as_i64().unwrap();
+    assert_eq!(stage.entries().await, "member1=1 member2=4 member3=5");
+    assert!((1..=4).contains(&(after - before)), "{before} to {after} within 190 seconds");
+    stage.pass(600).await;
+    assert_eq!(generation().await.as_i64(), Some(after), "nothing changes, and nothing is written");
+    one.stop().await;
+}
