@@ -26,7 +26,7 @@ fn own_manifests_are_sent_beside_each_other() {
     let outcome = fhpa(&["try", "examples/wrong/two-on-one-deployment.yaml", "examples/evening-peak.yaml"]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     assert!(outcome.stdout.contains("denied, 422 Invalid"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("2 allowed, 3 denied; 7 reviews over TLS"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("2 allowed, 3 denied, 3 not sent; 7 reviews over TLS"), "{}", outcome.stdout);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod client;
 mod command;
 mod conformance;
 mod deleted;
+mod examples;
 mod fleet;
 mod kubectl;
 mod machinery;

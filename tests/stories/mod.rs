@@ -7,6 +7,7 @@ mod centralized;
 mod cron;
 pub mod distributed;
 pub mod ending;
+mod examples;
 mod failures;
 mod fleet;
 mod freeze;

@@ -78,6 +78,7 @@ pub const ALL: &[(&str, Story)] = stories! {
     "a_quota_holds_no_member_back_and_a_release_ends_no_pod": quota::a_quota_holds_no_member_back_and_a_release_ends_no_pod,
     "assignments_are_those_of_the_worked_examples": examples::assignments,
     "pods_without_a_node_are_run_by_the_next_priority": examples::pods_without_a_node_are_run_by_the_next_priority,
+    "the_files_of_examples_apply_as_they_stand": examples::files_apply_as_they_stand,
     "candidates_come_and_go": moves::candidates,
     "the_lowest_priority_shrinks_first": moves::the_lowest_priority_shrinks_first,
     "headroom_follows_the_room": moves::headroom_follows_the_room,
