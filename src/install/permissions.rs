@@ -185,7 +185,7 @@ pub const PERMISSIONS: &[Permission] = &[
     },
     Permission {
         why: "Events on what the controller did; repeats are counted in one",
-        group: "events.k8s.io",
+        group: "",
         resources: &["events"],
         verbs: &["create", "patch"],
         ..ROW

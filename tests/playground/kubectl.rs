@@ -25,6 +25,12 @@ metadata: {name: member1}
 spec: {syncMode: Push, region: eu}
 ";
 
+/// As a controller posts it that uses the newer group: without the times of the older one.
+const EVENT: &str = r#"{"apiVersion": "events.k8s.io/v1", "kind": "Event",
+    "metadata": {"name": "told", "namespace": "default"}, "type": "Normal", "reason": "Assigned", "action": "Assign",
+    "note": "what was told", "eventTime": "2026-11-20T08:00:00.000000Z", "reportingController": "fhpa.karmada.io/controller",
+    "reportingInstance": "a", "regarding": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": "web"}}"#;
+
 /// Runs kubectl; gives its exit code and all it printed.
 fn kubectl(home: &std::path::Path, arguments: &[&str], input: &str) -> (i32, String) {
     use std::io::Write;
@@ -85,6 +91,10 @@ const WALK: &[Step<'_>] = &[
     (&["apply", "-f", "-"], r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad"},"bogus":1}"#, 1, "unknown field \"bogus\""),
     (&["auth", "can-i", "create", "deployments"], "", 0, "yes"),
     (&["events"], "", 0, "No events found"),
+    (&["create", "-f", "-"], EVENT, 0, "event.events.k8s.io/told created"),
+    (&["get", "events", "--sort-by=.lastTimestamp"], "", 0, "Assigned   deployment/web   what was told"),
+    (&["get", "events", "--sort-by=.metadata.creationTimestamp"], "", 0, "what was told"),
+    (&["events"], "", 0, "what was told"),
     (&["delete", "namespace", "demo"], "", 0, "namespace \"demo\" deleted"),
     (&["get", "configmaps", "-n", "demo"], "", 0, "No resources found"),
     (&["delete", "deployment", "web", "--cascade=foreground"], "", 0, "deployment.apps \"web\" deleted"),

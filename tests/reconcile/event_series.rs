@@ -87,6 +87,9 @@ async fn what_is_told_thirty_times_is_one_event_with_a_count() {
     assert_eq!(events[0]["series"], json!({"count": 30, "lastObservedTime": "2027-01-15T08:00:29.000000Z"}));
     assert_eq!(events[0]["eventTime"], "2027-01-15T08:00:00.000000Z");
     assert_eq!(events[0]["metadata"]["managedFields"].as_array().map(Vec::len), Some(1));
+    // What `kubectl get events --sort-by=.lastTimestamp` sorts by, under its name in this group.
+    let times = ["deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount"].map(|key| &events[0][key]);
+    assert_eq!(json!(times), json!(["2027-01-15T08:00:00Z", "2027-01-15T08:00:29Z", 30]));
     assert_eq!(stage.asked(), asked([("create", 1), ("patch", 3), ("list", 1)]), "repeats are written together");
     assert_eq!(stage.running.end().await.all(), json!({"posted": 30}));
 }

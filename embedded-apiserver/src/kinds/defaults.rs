@@ -13,6 +13,10 @@ pub fn apply(group: &str, version: &str, kind: &str, object: &mut Value) {
         ("", "Secret") => secret(object),
         ("", "Service") => service(object),
         ("", "Pod") => pod(member(object, "spec")),
+        ("", "Event") => event(object, ["source", "firstTimestamp", "lastTimestamp"]),
+        ("events.k8s.io", _) => {
+            event(object, ["deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"]);
+        }
         ("apps", _) => workload(kind, object),
         ("autoscaling", _) => autoscaler(version, object),
         ("admissionregistration.k8s.io", _) => webhooks(kind, object),
@@ -53,6 +57,14 @@ fn namespace(object: &mut Value) {
     let name = text_at(object, &["metadata", "name"]).to_owned();
     if !name.is_empty() {
         put_at(object, &["metadata", "labels", "kubernetes.io/metadata.name"], name.into());
+    }
+}
+
+/// Go shows these members of an Event when they are not set, and clients sort by them.
+fn event(object: &mut Value, [source, first, last]: [&str; 3]) {
+    fill(object, source, json!({}));
+    for time in [first, last, "eventTime"] {
+        fill(object, time, Value::Null);
     }
 }
 

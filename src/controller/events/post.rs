@@ -5,9 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::events::v1::{Event, EventSeries};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use k8s_openapi::api::core::v1::{Event, EventSeries, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
 use kube::Client;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::Request;
@@ -104,7 +103,9 @@ impl Post {
     async fn add(&self, leader: &Leader, record: &Record, name: &str, count: u32) -> Result<(), Unsent> {
         let namespace = namespace(record);
         let requests = requests(namespace);
-        let patch = Patch::Merge(json!({"series": series(record, count)}));
+        let last = Time(record.at);
+        let series = series(record, count);
+        let patch = Patch::Merge(json!({"count": series.count, "lastTimestamp": last, "series": series}));
         let parameters = PatchParams { field_manager: Some(managers::EVENTS.to_owned()), ..PatchParams::default() };
         let shown = format!("Event {namespace}/{name}");
         let added = self.attempt(leader, asked("patch", &shown), || requests.patch(name, &parameters, &patch)).await;
@@ -143,6 +144,8 @@ impl Post {
         format!("{object}.{:016x}", hasher.finish())
     }
 
+    /// An Event of the core group: that of `events.k8s.io` must not have the times that `kubectl get events
+    /// --sort-by=.lastTimestamp` sorts by.
     fn event(&self, name: &str, namespace: &str, record: &Record, records: u32) -> Event {
         let severity = match record.severity {
             Severity::Normal => "Normal",
@@ -157,12 +160,15 @@ impl Post {
             type_: Some(severity.to_owned()),
             reason: Some(record.reason.to_string()),
             action: Some(record.action.to_owned()),
-            note: Some(record.note.clone()),
+            message: Some(record.note.clone()),
             event_time: Some(MicroTime(record.at)),
+            first_timestamp: Some(Time(record.at)),
+            last_timestamp: Some(Time(record.at)),
+            count: Some(i32::try_from(records).unwrap_or(i32::MAX)),
             series: (records > 1).then(|| series(record, records)),
-            regarding: Some(reference(&record.regarding)),
+            involved_object: reference(&record.regarding),
             related: record.related.as_ref().map(reference),
-            reporting_controller: Some(CONTROLLER.to_owned()),
+            reporting_component: Some(CONTROLLER.to_owned()),
             reporting_instance: Some(self.instance.to_string()),
             ..Event::default()
         }
@@ -170,11 +176,11 @@ impl Post {
 }
 
 fn requests(namespace: &str) -> Request {
-    Request::new(format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"))
+    Request::new(format!("/api/v1/namespaces/{namespace}/events"))
 }
 
 fn asked<'a>(verb: &'a str, object: &'a String) -> Asked<'a> {
-    Asked { verb, group: "events.k8s.io", resource: "events", object }
+    Asked { verb, group: "", resource: "events", object }
 }
 
 /// The namespace of its Event.
@@ -183,7 +189,8 @@ fn namespace(record: &Record) -> &str {
 }
 
 fn series(record: &Record, count: u32) -> EventSeries {
-    EventSeries { count: i32::try_from(count).unwrap_or(i32::MAX), last_observed_time: MicroTime(record.at) }
+    let count = Some(i32::try_from(count).unwrap_or(i32::MAX));
+    EventSeries { count, last_observed_time: Some(MicroTime(record.at)) }
 }
 
 fn reference(object: &Reference) -> ObjectReference {
