@@ -10,6 +10,7 @@ use serde_json::json;
 use super::Stand;
 use crate::status::Desk;
 use crate::status::objects::{ago, cluster, condition, event, hours, hpa};
+use crate::structure::sources::sources;
 
 /// An element with its attributes and the text in it.
 #[derive(Clone, Debug)]
@@ -155,6 +156,47 @@ const PATHS: &[&str] = &[
     "/what-if",
     "/what-if?object=shop/web",
 ];
+
+/// Names of two words or more of types that are no objects of an API.
+fn names_of_types() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for source in sources("src") {
+        let path = source.path.to_str().unwrap();
+        if path.starts_with("src/api/") || path.starts_with("src/decision/subject/") {
+            continue;
+        }
+        for (_, line) in source.code() {
+            let declared = ["struct ", "enum ", "trait "].iter().find_map(|kind| line.split_once(kind));
+            let Some((before, after)) = declared else { continue };
+            let name: String = after.chars().take_while(|one| one.is_ascii_alphanumeric()).collect();
+            let words =
+                name.as_bytes().windows(2).filter(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase());
+            let is_item = before.trim().is_empty() || before.trim().starts_with("pub");
+            if is_item && words.count() > 0 {
+                names.insert(name);
+            }
+        }
+    }
+    names
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_page_calls_anything_by_the_name_of_a_type_of_the_source() {
+    let names = names_of_types();
+    assert!(names.contains("ObjectFilter") && names.contains("CheckState"), "{names:?}");
+    let stand = Stand::shop().await;
+    stand.page("/").await;
+    assert_eq!(stand.get("/doctor?run=now").await.code, 303);
+    for path in PATHS {
+        let page = stand.get(path).await.body;
+        let document = Document::read(&page);
+        let body = document.of(&["body"]).next().unwrap();
+        let words = body.text.split(|one: char| !one.is_ascii_alphanumeric());
+        let found: Vec<&str> = words.filter(|word| names.contains(*word)).collect();
+        assert!(found.is_empty(), "{path}: {found:?}");
+    }
+    assert!(stand.get("/").await.body.contains("State <select name=\"state\">"));
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_page_is_well_formed_and_accessible() {

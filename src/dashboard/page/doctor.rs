@@ -46,7 +46,7 @@ fn found(findings: &[Finding]) -> Markup {
             (findings.len()) " checks: " (count(CheckState::Fail)) " failed, " (count(CheckState::Warn)) " with warnings, "
             (count(CheckState::Skipped)) " skipped"
         }
-        (table("Findings", &columns(&["CheckState", "Check", "What was seen", "What to do"]), &rows))
+        (table("Findings", &columns(&["State", "Check", "What was seen", "What to do"]), &rows))
     }
 }
 

@@ -195,7 +195,7 @@ fn filter(content: &Content, query: &Query) -> Markup {
                 }
             }
             label {
-                "ObjectFilter "
+                "State "
                 select name="state" {
                     @for (value, words) in ObjectFilter::ALL.map(ObjectFilter::names) {
                         option value=(value) selected[query.state.names().0 == value] { (words) }
