@@ -13,7 +13,7 @@ fn fhpa(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-struct Playground {
+pub(super) struct Playground {
     child: Child,
     output: Lines<BufReader<ChildStdout>>,
     said: String,
@@ -21,7 +21,7 @@ struct Playground {
 }
 
 impl Playground {
-    async fn start(arguments: &[&str]) -> Self {
+    pub(super) async fn start(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut child = fhpa(&directory.path().join("files"), arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -38,7 +38,7 @@ impl Playground {
         self.directory.path().join("files")
     }
 
-    async fn word(&self, arguments: &[&str]) -> (bool, String) {
+    pub(super) async fn word(&self, arguments: &[&str]) -> (bool, String) {
         text(&fhpa(&self.files(), arguments).output().await.unwrap())
     }
 
@@ -61,12 +61,12 @@ impl Playground {
         kubectl
     }
 
-    async fn kubectl(&self, arguments: &[&str]) -> (bool, String) {
+    pub(super) async fn kubectl(&self, arguments: &[&str]) -> (bool, String) {
         text(&self.command(arguments).output().await.unwrap())
     }
 
     /// Waits until the FederatedHPA, or the Deployment in a member, says so.
-    async fn waits(&self, context: &str, object: &str, path: &str, value: &str) {
+    pub(super) async fn waits(&self, context: &str, object: &str, path: &str, value: &str) {
         let condition = format!("--for=jsonpath={path}={value}");
         let done = self.kubectl(&["--context", context, "wait", object, &condition, "--timeout=90s"]).await;
         assert!(done.0, "{done:?}");
@@ -113,7 +113,7 @@ impl Playground {
         assert!(gone.0, "{gone:?}");
     }
 
-    async fn end(mut self) {
+    pub(super) async fn end(mut self) {
         let pid = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-s", "INT", &pid]).status().await.unwrap().success());
         let mut last = String::new();
@@ -131,7 +131,7 @@ fn text(output: &Output) -> (bool, String) {
     (output.status.success(), String::from_utf8(both).unwrap())
 }
 
-fn kubectl_is_there() -> bool {
+pub(super) fn kubectl_is_there() -> bool {
     std::process::Command::new("kubectl").args(["version", "--client"]).output().is_ok_and(|done| done.status.success())
 }
 
@@ -181,17 +181,27 @@ async fn one_of_a_thing_is_not_told_as_several() {
 
 #[tokio::test]
 async fn in_its_usual_directory_it_needs_no_variable() {
-    let runtime = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fhpa"));
-    command.arg("playground").env_remove("FHPA_PLAYGROUND").env("XDG_RUNTIME_DIR", runtime.path()).kill_on_drop(true);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    loop {
-        let line = lines.next_line().await.unwrap().expect("it says what runs");
-        assert!(!line.contains("FHPA_PLAYGROUND"), "{line}");
-        if line.contains("also: recover") {
-            break;
+    let usual = tempfile::tempdir().unwrap();
+    for (variables, below) in [
+        (&["XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "HOME"][..], "XDG_RUNTIME_DIR"),
+        (&["XDG_CACHE_HOME", "HOME"], "XDG_CACHE_HOME"),
+        (&["HOME"], "HOME/.cache"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fhpa"));
+        command.arg("playground").kill_on_drop(true);
+        for variable in ["FHPA_PLAYGROUND", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "HOME"] {
+            command.env_remove(variable);
         }
+        command.envs(variables.iter().map(|variable| (variable, usual.path().join(variable))));
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = String::new();
+        while !said.contains("also: recover") {
+            said += &lines.next_line().await.unwrap().expect("it says what runs");
+        }
+        assert!(!said.contains("FHPA_PLAYGROUND"), "{said}");
+        let files = usual.path().join(below).join("fhpa-playground");
+        assert!(said.contains(files.to_str().unwrap()), "{files:?} is not in {said}");
     }
 }
 

@@ -18,8 +18,10 @@ pub(super) struct Directory {
 impl Directory {
     /// The given directory, or the default of this user.
     pub(super) fn find(given: Option<PathBuf>) -> Result<Self, Error> {
-        let of = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let below = || of("XDG_RUNTIME_DIR").or_else(|| of("HOME").map(|home| home.join(".cache")));
+        // A relative path means nothing to commands that run elsewhere; the XDG specification has it ignored.
+        let of = |variable: &str| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        let cache = || of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
+        let below = || of("XDG_RUNTIME_DIR").or_else(cache);
         let default = below().map(|path| path.join("fhpa-playground"));
         // Other shells may be elsewhere.
         let given = given.map(|path| std::path::absolute(&path).unwrap_or(path));

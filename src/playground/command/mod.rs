@@ -27,7 +27,7 @@ pub struct Args {
     #[command(flatten)]
     start: Start,
     /// Directory of the kubeconfig and of what the running playground leaves for these commands. Default: one below
-    /// XDG_RUNTIME_DIR, or below the home directory's .cache.
+    /// XDG_RUNTIME_DIR, XDG_CACHE_HOME or the home directory's .cache.
     #[arg(long, global = true, value_name = "DIRECTORY", env = "FHPA_PLAYGROUND")]
     directory: Option<PathBuf>,
 }
@@ -146,7 +146,9 @@ enum Error {
     Running(PathBuf),
     #[error("no playground runs with its files in {0}; start one with `fhpa playground`")]
     NotRunning(PathBuf),
-    #[error("there is no directory for its files: neither XDG_RUNTIME_DIR nor HOME is set; give one with --directory")]
+    #[error(
+        "there is no directory for its files: none of XDG_RUNTIME_DIR, XDG_CACHE_HOME and HOME is an absolute path; give one with --directory"
+    )]
     NoDirectory,
     #[error(transparent)]
     Dashboard(#[from] crate::dashboard::Error),
