@@ -69,6 +69,23 @@ fn every_example_is_told_as_its_snapshot_says() {
 }
 
 #[test]
+fn bounds_that_wait_for_the_same_are_lowered_before_others_are_raised() {
+    let plan = plan_of("edit");
+    let told = |step: &Value| {
+        let wait = step["waitsFor"]["code"].as_str().unwrap_or("-").to_owned();
+        format!("{} {} {wait}", step["cluster"].as_str().unwrap(), step["reason"]["code"].as_str().unwrap())
+    };
+    let steps: Vec<String> = plan["steps"].as_array().unwrap().iter().map(told).collect();
+    let expected = [
+        "m2 MaxLowered -",
+        "m1 MaxRaised MaxLowered",
+        "m2 MaxLowered ReplicasScaledDown",
+        "m1 MaxRaised ReplicasScaledDown",
+    ];
+    assert_eq!(steps, expected);
+}
+
+#[test]
 fn programs_read_the_same_as_json_and_as_yaml() {
     let (text, _) = plan(&["-o", "json", "examples/plan/edit.yaml"]);
     insta::assert_snapshot!("plan_json", text);

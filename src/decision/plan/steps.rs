@@ -41,7 +41,7 @@ pub(super) fn steps<'a>(
     };
     let goes: Vec<bool> = clusters.iter().zip(transitions).zip(verdicts).map(goes).collect();
     let Entries { now, last, evictions } = entries(request, clusters, targets, transitions, &goes, &writes.fresh);
-    let mut steps = writes.now;
+    let mut steps: Vec<Step<'_>> = lowered_first(writes.now).collect();
     let as_bound =
         clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
     let mut next = None;
@@ -67,13 +67,20 @@ pub(super) fn steps<'a>(
     }
     steps.extend(last_removals);
     let shrinking = clusters.iter().zip(targets).zip(transitions).enumerate();
-    steps.extend(shrinking.filter_map(|(at, ((cluster, target), transition))| {
+    steps.extend(lowered_first(shrinking.filter_map(|(at, ((cluster, target), transition))| {
         let (Transition::Have { bounds, .. }, Some(target)) = (transition, target) else { return None };
         let wanted = floored(cluster, *target);
         let later = Write { at, cluster, bounds: wanted, held: target.held };
         (*bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), wanted)))
-    }));
+    })));
     (steps, last, next)
+}
+
+/// Bounds that are written after the same wait, so that their sum stays within the budget from one step to the next.
+fn lowered_first<'a>(writes: impl IntoIterator<Item = Step<'a>>) -> impl Iterator<Item = Step<'a>> {
+    let (lowered, others): (Vec<_>, Vec<_>) =
+        writes.into_iter().partition(|step| matches!(step.why, Why::MaxLowered { .. } | Why::ClusterLeaving));
+    lowered.into_iter().chain(others)
 }
 
 /// What is written while no cluster serves: a lower max that is still on its way is raised again to what the cluster
