@@ -7,8 +7,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, REFERRER_POLICY, SET_COOKIE,
-    X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, REFERRER_POLICY,
+    SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
@@ -38,6 +38,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// All pages of a dashboard.
 pub(super) fn router(shared: &Arc<Shared>) -> Router {
+    routed(shared, get(events))
+}
+
+/// All pages, but no streams: for connections that must end soon.
+pub(super) fn without_streams(shared: &Arc<Shared>) -> Router {
+    routed(shared, get(no_place))
+}
+
+fn routed(shared: &Arc<Shared>, events: MethodRouter<Arc<Shared>>) -> Router {
     Router::new()
         .route("/", get(fleet))
         .route("/objects/{namespace}/{name}", get(object))
@@ -47,7 +56,7 @@ pub(super) fn router(shared: &Arc<Shared>) -> Router {
         .route("/cron/{namespace}/{name}", get(cron))
         .route("/doctor", get(doctor))
         .route("/what-if", get(form).post(what_if))
-        .route("/events", get(events))
+        .route("/events", events)
         .route("/style.css", asset("text/css; charset=utf-8", include_str!("assets/style.css")))
         .route("/script.js", asset("text/javascript; charset=utf-8", include_str!("assets/script.js")))
         .route("/icon.svg", asset("image/svg+xml", include_str!("assets/icon.svg")))
@@ -192,8 +201,13 @@ async fn previewed(shared: &Arc<Shared>, manifest: &str) -> Result<Previewed, &'
 async fn events(State(shared): App) -> Response {
     match live::stream(&shared) {
         Some(stream) => stream.into_response(),
-        None => (StatusCode::SERVICE_UNAVAILABLE, "too many pages are open\n").into_response(),
+        None => no_place().await,
     }
+}
+
+/// The connection ends, so that it takes no place of a page.
+async fn no_place() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, [(CONNECTION, "close")], "too many pages are open\n").into_response()
 }
 
 async fn missing(State(shared): App) -> Response {

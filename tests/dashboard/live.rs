@@ -1,6 +1,7 @@
 //! Pages follow the cluster, by watches alone.
 
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::Stand;
 use crate::status::Desk;
@@ -50,6 +51,27 @@ async fn a_cluster_that_fails_shows_on_all_pages() {
     assert!(stand.get("/").await.body.contains("<b title=\"not ready\"> !</b>"));
     assert!(stand.get("/objects/shop/web").await.body.contains("ClusterNotReady"));
     assert!(stand.get("/clusters").await.body.contains(">False<"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_are_shown_while_more_streams_are_asked_for_than_there_are_places() {
+    let stand = Stand::shop().await;
+    stand.page("/").await;
+    let mut streams = Vec::new();
+    for _ in 0..500 {
+        let mut stream = tokio::net::TcpStream::connect(&stand.browser.host).await.unwrap();
+        let (host, cookie) = (&stand.browser.host, &stand.browser.cookie);
+        let request = format!("GET /events HTTP/1.1\r\nhost: {host}\r\ncookie: {cookie}\r\n\r\n");
+        // Those that are refused at once read nothing.
+        let _ = stream.write_all(request.as_bytes()).await;
+        streams.push(stream);
+    }
+    for path in ["/", "/objects/shop/web", "/clusters", "/style.css"] {
+        assert_eq!(stand.get(path).await.code, 200, "{path}");
+    }
+    let mut head = [0; 15];
+    streams[0].read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200 OK", "the first ones have places");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

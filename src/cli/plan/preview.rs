@@ -5,7 +5,7 @@ use kube::Client;
 use tokio::runtime::Handle;
 
 use super::super::manifest::Source;
-use super::super::validate::{inputs::Unreadable, text as findings};
+use super::super::validate::{self, inputs::Unreadable, text as findings};
 use super::live::{LiveSource, read};
 use super::{FINE, PlanError, PlanOutput, Planner};
 use crate::dashboard::preview::{PlannedCluster, PlannedObject, Preview, Previewed};
@@ -17,6 +17,8 @@ const NAME: &str = "manifest";
 const NAMESPACE: &str = "default";
 /// Most findings that are shown.
 const MAX_FINDINGS: usize = 100;
+/// Most objects of a manifest: each is checked against the others, and a page is waited for.
+const MOST_OBJECTS: usize = 50;
 
 impl Preview for Planner {
     fn preview(&self, client: &Client, manifest: &str) -> Previewed {
@@ -31,7 +33,16 @@ impl Planner {
     fn previewed(&self, client: &Client, manifest: &str, now: Timestamp) -> Result<Previewed, PlanError> {
         let source = Source::new(NAME.to_owned(), manifest.as_bytes().to_vec());
         let source = source.map_err(|message| Unreadable { name: NAME.to_owned(), message });
-        let (files, found) = self.examine(vec![source], NAMESPACE, now)?;
+        let files = [validate::file(source, NAMESPACE)];
+        let objects = files.iter().flatten().map(Vec::len).sum::<usize>();
+        if objects > MOST_OBJECTS {
+            let more = "give fewer, or `fhpa plan FILE` with all of them";
+            return Err(PlanError::wrong(format!(
+                "the page plans at most {MOST_OBJECTS} objects, not {objects}: {more}"
+            )));
+        }
+        let found = validate::report(&files, self.rules.clone(), now);
+        let found = found.map_err(|error| PlanError::unreadable(error.to_string()))?;
         if found.exit_code(false) != FINE {
             let findings = plain(&findings::render(&found, MAX_FINDINGS));
             return Ok(Previewed { findings, plans: Vec::new() });

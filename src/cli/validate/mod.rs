@@ -97,10 +97,15 @@ pub(super) fn examine(
     settings: Settings,
     now: Timestamp,
 ) -> Result<(Vec<File>, Report), CrdError> {
-    let (zones, schemas) = (Arc::new(ZoneDatabase::open()), unknown::Schemas::new()?);
     let files: Vec<File> = sources.into_iter().map(|source| file(source, namespace)).collect();
-    let report = check::check(&files, &check::CheckContext { zones, now, schemas, settings });
+    let report = report(&files, settings, now)?;
     Ok((files, report))
+}
+
+/// What is found in the objects of `files`.
+pub(super) fn report(files: &[File], settings: Settings, now: Timestamp) -> Result<Report, CrdError> {
+    let (zones, schemas) = (Arc::new(ZoneDatabase::open()), unknown::Schemas::new()?);
+    Ok(check::check(files, &check::CheckContext { zones, now, schemas, settings }))
 }
 
 impl Args {
@@ -110,7 +115,7 @@ impl Args {
         let report = match examine(inputs::read(&paths), &self.namespace, self.rules.settings(), clock::wall()) {
             Ok((_, report)) => report,
             Err(error) => {
-                anstream::eprintln!("fhpa validate: the schemas cannot be made: {error}");
+                super::terminal::complain("validate", &format!("the schemas cannot be made: {error}"));
                 return ExitCode::from(2);
             }
         };
