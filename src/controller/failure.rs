@@ -8,7 +8,7 @@ use kube::core::Status;
 
 use crate::decision::backoff::ErrorClass;
 use crate::decision::excerpt::excerpt;
-use crate::runtime::control_plane::retry_after;
+use crate::runtime::control_plane::{of_tls, retry_after};
 use crate::runtime::leader::LeaseLost;
 
 /// Most characters of the API server's own message that a message repeats.
@@ -124,12 +124,25 @@ impl Failure {
                 let message = "the credentials of the kubeconfig could not be obtained; check its user and plugin";
                 Self::new(ErrorClass::Transient, reason::UNREACHABLE, message.to_owned())
             }
+            kube::Error::SerdeError(error) => {
+                let Asked { verb, object, .. } = asked;
+                let what = if error.is_data() {
+                    "an object of another form"
+                } else {
+                    "no JSON, so it is no Kubernetes API server"
+                };
+                let detail = error.to_string();
+                let message =
+                    format!("what was asked to {verb} {object} answers with {what}: {}", excerpt(&detail, QUOTED));
+                Self::new(ErrorClass::Transient, reason::UNREACHABLE, message)
+            }
             error => {
+                let why = of_tls(error).unwrap_or_else(|| innermost(error));
                 let message = format!(
                     "the API server could not be reached to {} {}: {}",
                     asked.verb,
                     asked.object,
-                    excerpt(&innermost(error), QUOTED)
+                    excerpt(&why, QUOTED)
                 );
                 Self::new(ErrorClass::Transient, reason::UNREACHABLE, message)
             }
@@ -149,7 +162,8 @@ impl Failure {
 
     fn of_status(status: &Status, asked: Asked<'_>) -> Self {
         let (class, reason) = classify(status);
-        let detail = excerpt(&status.message, QUOTED);
+        let unexplained = format!("it gives no reason (code {})", status.code);
+        let detail = if status.message.trim().is_empty() { &*unexplained } else { excerpt(&status.message, QUOTED) };
         let Asked { verb, group, resource, object } = asked;
         let message = match reason {
             reason::CONFLICT => format!("{object} was changed by another client at the same time; retrying: {detail}"),

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroupList;
 use kube::Client;
 
-use crate::controller::failure::{Asked, Failure};
+use crate::controller::failure::{Asked, Failure, reason};
 use crate::controller::request::send;
 
 /// Works and ResourceBindings: what no other API server has.
@@ -47,11 +47,27 @@ impl Groups {
     }
 }
 
-/// Why nothing may be done on an API server whose groups are not `enough`. `None` also where they are unknown: the steps
-/// say what fails.
-pub async fn refusal(client: &Client, enough: impl FnOnce(&Groups) -> bool) -> Option<String> {
-    let groups = Groups::read(client).await.ok()?;
-    (!enough(&groups)).then(|| format!("the API server is not that of Karmada: {LACKS}; {TO_DO}"))
+/// Why nothing may be done on an API server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It is another one.
+    #[error("the API server is not that of Karmada: {LACKS}; {TO_DO}")]
+    Foreign,
+    /// It does not answer, or something else does.
+    #[error("{0}; is karmada-apiserver up, and does the kubeconfig lead there?")]
+    Silent(String),
+}
+
+/// Why nothing may be done on an API server whose groups are not `enough`. `None` also where the user may not read them:
+/// the steps say what fails.
+pub async fn refusal(client: &Client, enough: impl FnOnce(&Groups) -> bool) -> Option<Refusal> {
+    match Groups::read(client).await {
+        Ok(groups) => (!enough(&groups)).then_some(Refusal::Foreign),
+        Err(failure) if matches!(failure.reason, reason::UNREACHABLE | reason::REJECTED) => {
+            Some(Refusal::Silent(failure.message))
+        }
+        Err(_) => None,
+    }
 }
 
 #[cfg(test)]

@@ -241,7 +241,7 @@ pub fn refusal(failure: &Failure, namespace: Option<&str>) -> GatherError {
     let message = failure.message.clone();
     match failure.reason {
         reason::NOT_SERVED => GatherError::NotServed,
-        reason::UNREACHABLE => GatherError::Unreachable(message),
+        reason::UNREACHABLE | reason::REJECTED => GatherError::Unreachable(message),
         reason::FORBIDDEN if namespace.is_none() => {
             GatherError::Forbidden(format!("{message}; or name a namespace with -n"))
         }
@@ -283,7 +283,7 @@ async fn get<T: DeserializeOwned>(
 struct Items {
     #[serde(default)]
     metadata: kube::core::ListMeta,
-    #[serde(default)]
+    // Every list has it, so that what is none is not taken for an empty one.
     items: Vec<Value>,
 }
 

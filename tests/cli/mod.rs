@@ -10,4 +10,5 @@ mod help;
 pub mod output;
 mod plan;
 mod plan_centralized;
+mod strangers;
 mod trial;

@@ -128,7 +128,7 @@ async fn what_is_not_there_is_said() {
     assert_eq!((unbound.stderr.as_str(), unbound.code), (said, 1));
     drop(listening);
     let unreachable = run(&["plan", "--kubeconfig", &kubeconfig, "prod/web"]).await;
-    assert_eq!(unreachable.code, 2);
+    assert_eq!(unreachable.code, 1);
     let said = &unreachable.stderr;
     let start = "fhpa plan: the API server could not be reached to get federatedhpas prod/web: ";
     assert!(said.starts_with(start) && said.contains("is karmada-apiserver up"), "{said}");
@@ -164,7 +164,7 @@ async fn a_refusal_of_the_api_server_is_told_in_a_sentence() {
     ] {
         refuse(resource, code, reason, message);
         let refused = run(&["plan", "--kubeconfig", &kubeconfig, "prod/web"]).await;
-        assert!(refused.code == 2 && refused.stderr.contains(said), "{}", refused.stderr);
+        assert!(refused.code == 1 && refused.stderr.contains(said), "{}", refused.stderr);
         assert!(!refused.stderr.contains("ApiError") && !refused.stderr.contains("Status {"), "{}", refused.stderr);
     }
 }

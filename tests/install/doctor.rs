@@ -288,7 +288,7 @@ async fn without_a_connection_nothing_else_is_looked_at() {
     assert!(outcome.stdout.contains("could not be reached to get /version: Connection refused"), "{}", outcome.stdout);
     let removed = desk.fhpa("uninstall", &["--yes"]).await;
     assert_eq!(removed.code, 1, "{}", removed.stdout);
-    assert!(removed.stdout.contains("could not be reached to list leases: Connection refused"), "{}", removed.stdout);
+    assert!(removed.stdout.contains("could not be reached to get /apis: Connection refused"), "{}", removed.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use self::render::render;
 use self::tally::Tally;
-use super::terminal::Color;
+use super::terminal::{Color, complain};
 use crate::admission::registration::{Location, base_url};
 use crate::install::apply::{Mode, apply, lacks_namespace};
-use crate::install::karmada::{self, Groups};
+use crate::install::karmada::{self, Groups, Refusal};
 use crate::install::kinds::{self, ScaledType};
 use crate::install::manifests::{self, Manifest, Part, RbacSubject, Settings};
 use crate::install::modes;
@@ -154,7 +154,7 @@ impl Args {
         match self.install(color) {
             Ok(code) => code,
             Err(problem) => {
-                anstream::eprintln!("fhpa install: {problem}");
+                complain("install", &problem);
                 ExitCode::from(UNUSABLE)
             }
         }
@@ -200,8 +200,13 @@ impl Args {
         }
         runtime.block_on(async {
             let client = control_plane.connect().await?;
-            if let Some(refusal) = karmada::refusal(&client, Groups::is_karmada).await {
-                return Err(format!("nothing was done: {refusal}"));
+            match karmada::refusal(&client, Groups::is_karmada).await {
+                Some(refusal @ Refusal::Foreign) => return Err(format!("nothing was done: {refusal}")),
+                Some(refusal @ Refusal::Silent(_)) => {
+                    complain("install", &format!("nothing was done: {refusal}"));
+                    return Ok(ExitCode::from(FAILED));
+                }
+                None => {}
             }
             if settings.subject.is_none() {
                 settings.subject = own_name(&client).await;

@@ -143,7 +143,7 @@ async fn computed(
     place: &LiveSource,
 ) -> Result<Option<CentralizedOutline>, PlanError> {
     let tell = |of: &Computation<'_>| CentralizedOutline::of(hpa, of, false);
-    objects.compute_on(client, hpa, &place.centralized, place.now, tell).await.map_err(PlanError::unreadable)
+    objects.compute_on(client, hpa, &place.centralized, place.now, tell).await.map_err(PlanError::wrong)
 }
 
 /// A note on which estimators answered.
@@ -161,7 +161,7 @@ fn estimator_note((answered, silent): (Vec<String>, Vec<String>)) -> CodedMessag
     CodedMessage { code: "Estimators", message }
 }
 
-/// In the words of `fhpa status`.
+/// In the words of `fhpa status`, and with its exit code.
 fn unread(error: &GatherError) -> PlanError {
-    PlanError::unreadable(error.to_string())
+    PlanError::wrong(error.to_string())
 }

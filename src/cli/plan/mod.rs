@@ -161,8 +161,8 @@ Examples:
 
 Exit codes:
   0  there is a plan for each FederatedHPA
-  1  an object would be refused, or something is missing
-  2  a file or the control plane could not be read, or the plan could not be written";
+  1  an object would be refused, something is missing, or the control plane could not be read
+  2  a file or the kubeconfig could not be read, or the plan could not be written";
 
 /// Success.
 const FINE: u8 = 0;
@@ -204,7 +204,7 @@ impl Args {
                 (printed, FINE)
             }
             Err(PlanError { code, message }) => {
-                anstream::eprintln!("fhpa plan: {message}");
+                super::terminal::complain("plan", &message);
                 return ExitCode::from(code);
             }
         };

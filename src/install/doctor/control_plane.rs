@@ -25,6 +25,9 @@ const OLDEST: u32 = 30;
 /// Clock differences that make cron rules late or early: a warning, and a failure.
 const CLOCKS: (SignedDuration, SignedDuration) = (SignedDuration::from_secs(2), SignedDuration::from_secs(30));
 
+/// What to do where nothing answers as an API server.
+const LEADS: &str = "is karmada-apiserver up, and does the kubeconfig lead there?";
+
 /// Connection, version, clock, and whether it is Karmada's.
 pub(super) async fn connection(context: &Context) -> Vec<Finding> {
     let asked = http::Request::get("/version").body(Body::empty());
@@ -38,20 +41,19 @@ pub(super) async fn connection(context: &Context) -> Vec<Finding> {
     let (head, body) = match answer {
         Ok(answer) => answer.into_parts(),
         Err(error) => {
-            return vec![Finding::fail(
-                "connection",
-                error,
-                "is karmada-apiserver up, and does the kubeconfig lead there?",
-            )];
+            return vec![Finding::fail("connection", error, LEADS)];
         }
     };
     if !head.status.is_success() {
-        let to_do = if head.status.as_u16() == 401 { "renew the credentials of the kubeconfig" } else { "" };
+        let to_do = if head.status.as_u16() == 401 { "renew the credentials of the kubeconfig" } else { LEADS };
         return vec![Finding::fail("connection", format!("the API server answers {}", head.status), to_do)];
     }
     let bytes = http_body_util::BodyExt::collect(http_body_util::Limited::new(body, 1 << 16)).await;
     let version: Value = bytes.ok().and_then(|body| serde_json::from_slice(&body.to_bytes()).ok()).unwrap_or_default();
-    let text = version.get("gitVersion").and_then(Value::as_str).unwrap_or("an unknown version").to_owned();
+    let Some(text) = version.get("gitVersion").and_then(Value::as_str).map(str::to_owned) else {
+        let seen = "what answers is no Kubernetes API server: its /version has no gitVersion";
+        return vec![Finding::fail("connection", seen, LEADS)];
+    };
     let mut found = vec![Finding::ok("connection", "the API server answers")];
     let minor = text.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok());
     found.push(match minor {

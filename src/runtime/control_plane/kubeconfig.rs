@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
-use super::{Error, Server, redacted};
+use super::{Error, Server, redacted, words};
 use crate::runtime::certificate::expiry;
 
 /// Most bytes of a file that are compared.
@@ -55,8 +55,8 @@ impl Origin {
     /// A client from the current files.
     pub(super) async fn load(&self) -> Result<Server, Error> {
         let mut merged = Kubeconfig::default();
-        for file in &self.files {
-            merged = merged.merge(Kubeconfig::read_from(file)?)?;
+        for kubeconfig in self.read()? {
+            merged = merged.merge(kubeconfig)?;
         }
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         let mut config = Config::from_custom_kubeconfig(merged, &options).await?;
@@ -65,8 +65,29 @@ impl Origin {
         if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
             return Err(Error::NoAuthority(url));
         }
-        let not_after = certificate(&config.auth_info).and_then(|pem| expiry(&pem));
-        Ok(Server { client: Client::try_from(config).map_err(redacted)?, url, not_after, listed: None })
+        let certificate = certificate(&config.auth_info);
+        let not_after = certificate.as_ref().and_then(|pem| expiry(pem));
+        let client =
+            Client::try_from(config).map_err(|error| match words::of_pair(&error, certificate.as_deref()) {
+                Some(words) => Error::Pair(words),
+                None => Error::Client(redacted(error)),
+            })?;
+        Ok(Server { client, url, not_after, listed: None })
+    }
+
+    /// The files. As kubectl does, it skips files of a list that are missing, as long as there is one.
+    fn read(&self) -> Result<Vec<Kubeconfig>, KubeconfigError> {
+        let is_missing = |error: &KubeconfigError| matches!(error, KubeconfigError::ReadConfig(error, _) if error.kind() == io::ErrorKind::NotFound);
+        let mut read = Vec::new();
+        let mut missing = None;
+        for file in &self.files {
+            match Kubeconfig::read_from(file) {
+                Ok(kubeconfig) => read.push(kubeconfig),
+                Err(error) if is_missing(&error) => missing = missing.or(Some(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        missing.filter(|_| read.is_empty()).map_or(Ok(read), Err)
     }
 }
 

@@ -12,6 +12,7 @@ mod reload;
 mod requests;
 mod restore;
 mod retry_after;
+mod words;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use one_watch::for_one_watch;
 pub use reload::KubeconfigReloader;
 pub use requests::{Streamed, TimedOut};
 pub use retry_after::retry_after;
+pub use words::of_tls;
 
 use super::metrics::{Metrics, RequestMetrics};
 use credentials::{redacted, unquoted};
@@ -42,6 +44,9 @@ pub enum Error {
     /// The client cannot be built.
     #[error("kubeconfig: {0}")]
     Client(#[from] kube::Error),
+    /// The client certificate or its key is not usable.
+    #[error("kubeconfig: {0}")]
+    Pair(String),
     /// The certificate authority contains no certificate.
     #[error("kubeconfig: no certificate in the certificate authority of {0}")]
     NoAuthority(String),

@@ -21,6 +21,7 @@ use tracing::warn;
 
 use super::restore::{Versions, began, one_of, version};
 use super::retry_after::in_status;
+use super::words::Page;
 use super::{Bounds, Current, Listed, Reader, Server, redacted};
 use crate::runtime::clock;
 use crate::runtime::metrics::{Code, RequestMetrics, Verb};
@@ -78,6 +79,9 @@ impl Requests {
             return Ok(Response::new(whole(Bytes::from_static(EXPIRED))));
         }
         let (mut head, body) = server.client.send(request).await.map_err(redacted)?.into_parts();
+        if let Some(page) = Page::of(&server.url, head.status, &head.headers) {
+            return Err(page.into());
+        }
         if head.status.is_client_error() || head.status.is_server_error() {
             let bytes = Limited::new(body, ANSWER).collect().await?.to_bytes();
             let bytes = in_status(&mut head, bytes);
