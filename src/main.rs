@@ -3,5 +3,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    fhpa::cli::Cli::read().run()
+    match fhpa::cli::Cli::read() {
+        Ok(command) => command.run(),
+        Err(code) => code,
+    }
 }

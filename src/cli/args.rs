@@ -1,5 +1,6 @@
 //! Arguments -> the command to run.
 
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -103,12 +104,25 @@ fn named(command: clap::Command, name: &'static str) -> clap::Command {
 }
 
 impl Cli {
-    /// Reads the arguments of the process; ends it with a message where they are wrong.
-    #[must_use]
-    pub fn read() -> Self {
+    /// Reads the arguments of the process.
+    ///
+    /// # Errors
+    /// The exit code, when help was printed, or what is wrong with the arguments.
+    pub fn read() -> Result<Self, ExitCode> {
         let mut command = named(Self::command(), program::name()).bin_name(program::name());
-        let read = Self::from_arg_matches(&command.get_matches_mut());
-        read.unwrap_or_else(|error| error.format(&mut command).exit())
+        let matches = command.try_get_matches_from_mut(std::env::args_os());
+        let read =
+            matches.and_then(|matches| Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command)));
+        read.map_err(|error| {
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            match printed {
+                Err(failure) if failure.kind() != ErrorKind::BrokenPipe => {
+                    anstream::eprintln!("{}: standard output: {failure}", program::name());
+                    ExitCode::FAILURE
+                }
+                _ => u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+            }
+        })
     }
 
     /// Runs the command to its end.

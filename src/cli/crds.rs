@@ -33,7 +33,7 @@ impl Args {
         match directory.map_or_else(print, |directory| write_files(&directory)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                anstream::eprintln!("fhpa crds: {error}");
+                super::terminal::complain("crds", &error);
                 ExitCode::from(output::UNWRITTEN)
             }
         }

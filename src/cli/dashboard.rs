@@ -68,7 +68,7 @@ impl Args {
         match served {
             Ok(()) => ExitCode::SUCCESS,
             Err(problem) => {
-                anstream::eprintln!("{} dashboard: {problem}", super::program::name());
+                super::terminal::complain("dashboard", &problem);
                 ExitCode::from(UNUSABLE)
             }
         }

@@ -69,7 +69,7 @@ impl Args {
             Ok(found) => found,
             Err(problem) => {
                 let problem: String = problem;
-                anstream::eprintln!("fhpa doctor: {problem}");
+                super::terminal::complain("doctor", &problem);
                 return ExitCode::from(UNUSABLE);
             }
         };

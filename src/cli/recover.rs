@@ -93,7 +93,7 @@ impl Args {
             Ok(false) => ExitCode::from(LEFT),
             Err(problem) => {
                 let problem: String = problem;
-                anstream::eprintln!("fhpa recover: {problem}");
+                super::terminal::complain("recover", &problem);
                 ExitCode::from(UNUSABLE)
             }
         }
@@ -126,7 +126,7 @@ impl Run {
     /// Returns whether the control plane says what the members run.
     pub async fn run(mut self) -> bool {
         if let Some(refusal) = karmada::refusal(&self.recovery.client, Groups::is_karmada).await {
-            self.say(&format!("Nothing was written: {refusal}"));
+            self.say(&format!("Nothing was written: {}", printable(&refusal.to_string())));
             return false;
         }
         if !self.dry_run && !self.is_still().await {

@@ -36,9 +36,38 @@ impl Color {
     }
 }
 
-/// Removes control characters: names and values come from anywhere.
+/// A line without characters that command a terminal or cannot be seen: names and values come from anywhere.
 pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    escaped(text, |character| character.is_control() || is_hidden(character))
+}
+
+/// Says on standard error why a command ended. Messages have lines, and names from anywhere.
+pub(super) fn complain(command: &str, problem: &impl std::fmt::Display) {
+    let problem = escaped(&problem.to_string(), |character| {
+        character.is_control() && !matches!(character, '\n' | '\t') || is_hidden(character)
+    });
+    anstream::eprintln!("{} {command}: {problem}", super::program::name());
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_escaped(character) {
+            out.extend(character.escape_unicode());
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// Characters without a shape, and those that turn the direction of the text around them.
+const fn is_hidden(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// Lines with columns as wide as their content.
@@ -122,7 +151,8 @@ mod tests {
 
     #[test]
     fn a_name_that_would_command_the_terminal_is_text() {
-        assert_eq!(printable("a\u{1b}[31m\u{7}\nb"), "a\u{fffd}[31m\u{fffd}\u{fffd}b");
+        assert_eq!(printable("a\u{1b}[31m\u{7}\nb"), r"a\u{1b}[31m\u{7}\u{a}b");
+        assert_eq!(printable("nimda\u{202e}\u{200b}ä 日本 🦀"), r"nimda\u{202e}\u{200b}ä 日本 🦀");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::install::name;
 use super::question;
-use super::terminal::Color;
+use super::terminal::{Color, printable};
 use crate::admission::registration::{Location, NAME, base_url};
 use crate::api::FederatedHPA;
 use crate::convert;
@@ -94,7 +94,7 @@ impl Args {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::from(LEFT),
             Err(problem) => {
-                anstream::eprintln!("fhpa uninstall: {problem}");
+                super::terminal::complain("uninstall", &problem);
                 ExitCode::from(UNUSABLE)
             }
         }
@@ -132,7 +132,7 @@ impl Removal {
     /// Returns whether nothing remains.
     pub async fn run(mut self) -> bool {
         if let Some(refusal) = karmada::refusal(&self.client, Groups::may_have_fhpa).await {
-            self.print_line(&format!("Nothing was done: {refusal}"));
+            self.print_line(&format!("Nothing was done: {}", printable(&refusal.to_string())));
             return false;
         }
         match self.other_url().await {

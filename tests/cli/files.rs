@@ -26,6 +26,14 @@ fn a_tab_is_shown_where_it_stands() {
 }
 
 #[test]
+fn a_control_character_is_shown_where_it_stands() {
+    let (shown, code) = stdin("kind: FederatedHPA\nspec:\n  maxReplicas: \u{0}1\n");
+    assert_eq!(code, 2);
+    assert!(shown.contains("a control character, U+0000, must not be in YAML"), "{shown}");
+    assert!(shown.contains("<stdin>:3:16") && !shown.contains('\u{0}'), "{}", shown.escape_debug());
+}
+
+#[test]
 fn a_template_is_told_from_a_manifest() {
     let (shown, code) = stdin("kind: FederatedHPA\nspec:\n  maxReplicas: {{ .Values.max }}\n");
     assert_eq!(code, 2);
@@ -137,7 +145,10 @@ fn what_is_told_to_a_playground_is_a_name() {
 #[test]
 fn the_flag_of_kubectl_works_too() {
     let outcome = fhpa(&["validate", "-f", "examples/web-shop.yaml", "-f", "examples/data-centre-first.yaml"]);
-    assert_eq!((outcome.stdout.as_str(), outcome.code), ("2 FederatedHPAs checked: nothing wrong\n", 0));
+    assert_eq!(
+        (outcome.stdout.as_str(), outcome.code),
+        ("2 FederatedHPAs checked, 6 objects of other kinds skipped: nothing wrong\n", 0)
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(super) fn one(listing: &Listing, question: &Question<'_>) -> String {
     match &listing.outcome {
         Ok(_) => {
             let head = format!("{} in {}, zone rules {}", listing.expression, listing.time_zone, question.zone_rules());
-            format!("{head}\n{}", runs(listing, question))
+            format!("{}\n{}", printable(&head), runs(listing, question))
         }
         Err(refusal) => pointed(&listing.expression, refusal),
     }
@@ -41,7 +41,7 @@ fn title(place: &RuleLocation) -> String {
 fn runs(listing: &Listing, question: &Question<'_>) -> String {
     let runs = match &listing.outcome {
         Ok(runs) => runs,
-        Err(refusal) => return format!("  error: {}\n", refusal.message),
+        Err(refusal) => return format!("  error: {}\n", printable(&refusal.message)),
     };
     let mut out: String = runs.iter().map(line).collect();
     if runs.len() < question.count {
@@ -65,9 +65,9 @@ fn pointed(expression: &str, refusal: &Refusal) -> String {
         Some((index, word)) => {
             let before = start_of_word(expression, index);
             let marks = "^".repeat(word.len());
-            format!("error: {}\n  {expression}\n  {}{marks}\n", refusal.message, " ".repeat(before))
+            format!("error: {}\n  {expression}\n  {}{marks}\n", printable(&refusal.message), " ".repeat(before))
         }
-        None => format!("error: {}\n", refusal.message),
+        None => format!("error: {}\n", printable(&refusal.message)),
     }
 }
 

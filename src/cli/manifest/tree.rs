@@ -26,6 +26,12 @@ impl Default for Budget {
 
 /// The documents of a YAML text.
 pub(super) fn load(source: &Source) -> Result<Vec<Rc<Node>>, SyntaxError> {
+    let is_control = |character: char| character.is_control() && !matches!(character, '\t' | '\n' | '\r' | '\u{85}');
+    if let Some((at, character)) = source.text.char_indices().find(|(_, character)| is_control(*character)) {
+        let message = format!("a control character, U+{:04X}, must not be in YAML", u32::from(character));
+        let help = "remove it, or write it as an escape in double quotes";
+        return Err(SyntaxError::new(message, at..at + character.len_utf8()).with_help(help));
+    }
     Builder::new(&source.text, None, 0, &mut Budget::default()).run(&source.text)
 }
 

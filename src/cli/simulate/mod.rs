@@ -150,7 +150,7 @@ impl Args {
             Ok(printed) => (printed, 0),
             Err(SimulateError { code, message, findings: true }) => (message, code),
             Err(SimulateError { code, message, .. }) => {
-                anstream::eprintln!("fhpa simulate: {message}");
+                super::terminal::complain("simulate", &message);
                 return ExitCode::from(code);
             }
         };

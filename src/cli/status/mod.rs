@@ -116,7 +116,7 @@ impl Args {
         match ended.and_then(|runtime| runtime.block_on(self.show(color))) {
             Ok(()) => ExitCode::SUCCESS,
             Err((code, problem)) => {
-                anstream::eprintln!("{} status: {problem}", super::program::name());
+                super::terminal::complain("status", &problem);
                 ExitCode::from(code)
             }
         }
@@ -164,7 +164,7 @@ impl Args {
             if view != shown {
                 match &view {
                     // A program that reads the stream finds no text in it.
-                    Err(problem) if output != Output::Table => anstream::eprintln!("{problem}"),
+                    Err(problem) if output != Output::Table => super::terminal::complain("status", problem),
                     view => open = screen.show(&render(view, output, layout())).map_err(written)?,
                 }
                 draw(&view)?;

@@ -102,7 +102,7 @@ impl Args {
             // A reader that exits early has seen enough.
             Err(TrialError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => {
-                anstream::eprintln!("fhpa try: {error}");
+                super::terminal::complain("try", &error);
                 ExitCode::from(2)
             }
         }
