@@ -81,7 +81,7 @@ async fn a_stream_for_programs_has_no_text_of_a_failure_in_it() {
         let mut watch = Watch::start(&desk, &["web", "-n", "shop", "-o", output]);
         watch.until("minReplicas").await;
         assert_eq!(desk.bed.delete(WEB, &json!({})).await.code, 200);
-        watch.says("there is no FederatedHPA web in namespace shop").await;
+        watch.says("fhpa status: there is no FederatedHPA web in namespace shop").await;
         desk.bring(&super::objects::shop()[0]).await;
         assert_eq!(desk.bed.patch("merge", WEB, &json!({"spec": {"maxReplicas": 77}})).await.code, 200);
         let between = watch.until("77").await;
