@@ -88,13 +88,13 @@ mod tests {
 
     use super::*;
 
-    fn metadata(labels: Value, annotations: Value) -> ObjectMeta {
+    fn metadata(labels: &Value, annotations: &Value) -> ObjectMeta {
         let namespace = "karmada-es-member1";
         serde_json::from_value(json!({"namespace": namespace, "labels": labels, "annotations": annotations})).unwrap()
     }
 
     fn unmarked() -> ObjectMeta {
-        metadata(json!({}), json!({}))
+        metadata(&json!({}), &json!({}))
     }
 
     fn hpa(namespace: &str, mark: Option<&str>) -> Value {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_work_is_that_of_whose_name_it_bears_while_it_holds_its_hpa() {
-        let bears = |owner: &str| metadata(json!({}), json!({names::OWNER: owner}));
+        let bears = |owner: &str| metadata(&json!({}), &json!({names::OWNER: owner}));
         let deployment = json!({"kind": "Deployment", "metadata": {"namespace": "prod", "name": "web"}});
         for (metadata, manifest, expected, seen) in [
             (bears("prod/web"), hpa("prod", Some("1")), Some(PROD), Whose::Own),
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_work_in_a_namespace_of_users_is_that_of_no_federated_hpa() {
-        let bears = metadata(json!({}), json!({names::OWNER: "prod/web"}));
+        let bears = metadata(&json!({}), &json!({names::OWNER: "prod/web"}));
         let in_theirs = |metadata: ObjectMeta| ObjectMeta { namespace: Some("team".to_owned()), ..metadata };
         assert_eq!(owner(&in_theirs(bears), &hpa("prod", Some("1"))), None);
         assert_eq!(owner(&in_theirs(unmarked()), &hpa("prod", Some("1"))), None);
@@ -131,14 +131,14 @@ mod tests {
 
     #[test]
     fn a_work_without_an_owner_is_that_of_its_hpa_where_fhpa_wrote_it() {
-        let propagated = metadata(json!({names::BINDING_ID: "b"}), json!({}));
+        let propagated = metadata(&json!({names::BINDING_ID: "b"}), &json!({}));
         for (metadata, manifest, expected, seen) in [
             (unmarked(), hpa("prod", Some("1")), Some(PROD), Whose::Own),
             (unmarked(), hpa("prod", None), None, Whose::Propagated),
             (propagated.clone(), hpa("prod", Some("1")), None, Whose::Propagated),
             (propagated, hpa("team", Some("1")), None, Whose::Another),
-            (metadata(json!({names::OWNER_UID: "u"}), json!({})), hpa("prod", None), None, Whose::Own),
-            (metadata(json!({names::OWNER_UID: ""}), json!({})), hpa("prod", None), None, Whose::Propagated),
+            (metadata(&json!({names::OWNER_UID: "u"}), &json!({})), hpa("prod", None), None, Whose::Own),
+            (metadata(&json!({names::OWNER_UID: ""}), &json!({})), hpa("prod", None), None, Whose::Propagated),
             (unmarked(), hpa("team", Some("1")), Some(("team", "web")), Whose::Another),
             (unmarked(), json!({}), None, Whose::Another),
         ] {

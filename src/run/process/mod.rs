@@ -82,7 +82,7 @@ impl Server {
     pub async fn bind(options: Options) -> Result<Self, Error> {
         let names_others = options.webhook.as_ref().is_none_or(WebhookOptions::knows_clients);
         let settings = Settings { names_others, ..options.settings.clone() };
-        Self::bind_with(options, judge(settings)).await
+        Box::pin(Self::bind_with(options, judge(settings))).await
     }
 
     /// As [`Self::bind`], with another judge.
@@ -98,7 +98,7 @@ impl Server {
         let (metrics, reviews) = (Arc::new(metrics), Arc::new(reviews));
         let readiness = Arc::new(Readiness::default());
         let (client, client_reloader) = client_of(control_plane, &metrics).await?;
-        let is_trusted = webhook.as_ref().is_none_or(WebhookOptions::knows_clients);
+        let is_known = webhook.as_ref().is_none_or(WebhookOptions::knows_clients);
         let unbound = match webhook {
             Some(options) => Some(Box::pin(Unbound::load(options, &metrics)).await?),
             None => None,
@@ -125,8 +125,7 @@ impl Server {
                 } else {
                     Arc::new(NoRelatedObjects)
                 };
-                let withheld = || Arc::new(Withheld) as Arc<dyn Preview>;
-                let preview = acting.as_ref().map(|acting| if is_trusted { acting.preview() } else { withheld() });
+                let preview = acting.as_ref().map(|acting| preview_for(acting, is_known));
                 let frozen =
                     readers.definitions.clone().map(|definitions| Arc::new(move || definitions.is_frozen()) as Frozen);
                 let idle = acting.as_ref().map(Acting::idle);
@@ -249,6 +248,11 @@ impl Drop for AbortOnDrop {
             lifecycle.advance(Phase::Aborted);
         }
     }
+}
+
+/// The preview for dry runs; clients that are not known get none.
+fn preview_for(acting: &Acting, is_known: bool) -> Arc<dyn Preview> {
+    if is_known { acting.preview() } else { Arc::new(Withheld) }
 }
 
 /// The client, with time limits and metrics, and its reloader.
