@@ -212,29 +212,8 @@ pub(super) fn metric_spec() -> Value {
     Value::Array(given.chain(alone).collect())
 }
 
-/// `target` of a metric: the member that `type` names is set, and quantities are positive.
+/// `target` of a metric: quantities are positive.
 pub(super) fn metric_target() -> Value {
-    let types = [("Utilization", "averageUtilization"), ("Value", "value"), ("AverageValue", "averageValue")];
-    let given = types.map(|(kind, member)| {
-        rule(
-            &format!(
-                "self.type != '{kind}' || has(self.value) || has(self.averageValue) || has(self.averageUtilization)"
-            ),
-            &format!(".{member}"),
-            REQUIRED,
-            &format!("type is {kind}: write {member}"),
-        )
-    });
-    let fitting = types.map(|(kind, member)| {
-        let others = types.iter().filter(|(_, other)| *other != member);
-        let others: Vec<String> = others.map(|(_, other)| format!("has(self.{other})")).collect();
-        rule(
-            &format!("self.type != '{kind}' || has(self.{member}) || !({})", others.join(" || ")),
-            ".type",
-            INVALID,
-            &format!("type is {kind}, but {member} is not given: write it, or the type of the value that is given"),
-        )
-    });
     let positive = ["value", "averageValue"].map(|member| {
         rule(
             &format!("!has(self.{member}) || {}", quantity(member, POSITIVE, "> 0")),
@@ -243,7 +222,7 @@ pub(super) fn metric_target() -> Value {
             "must be greater than 0",
         )
     });
-    Value::Array(given.into_iter().chain(fitting).chain(positive).collect())
+    json!(positive)
 }
 
 /// Text of a quantity above zero: no minus, and a digit other than 0 before the unit.
@@ -258,18 +237,25 @@ fn quantity(member: &str, pattern: &str, comparison: &str) -> String {
     format!("(type(self.{member}) == string ? self.{member}.matches('{pattern}') : self.{member} {comparison})")
 }
 
-/// `resource` and `containerResource` of a metric: a share of the requests or an average, not both.
+/// `resource` and `containerResource` of a metric: a share of the requests or an average, not both. The value that is
+/// set counts, whatever the type says.
 pub(super) fn resource_source() -> Value {
+    let both = "!has(self.target.averageUtilization) || !has(self.target.averageValue)";
     json!([
-        not_of_type("Value", "a resource metric has type Utilization or AverageValue"),
         rule(
-            "self.target.type != 'Utilization' || !has(self.target.averageUtilization) || !has(self.target.averageValue)",
-            ".target.averageValue",
-            FORBIDDEN,
-            "type is Utilization: remove averageValue",
+            "has(self.target.averageUtilization) || has(self.target.averageValue)",
+            ".target",
+            REQUIRED,
+            "write averageUtilization or averageValue",
         ),
         rule(
-            "self.target.type != 'AverageValue' || !has(self.target.averageUtilization) || !has(self.target.averageValue)",
+            &format!("self.target.type == 'AverageValue' || {both}"),
+            ".target.averageValue",
+            FORBIDDEN,
+            "write either averageUtilization or averageValue, not both",
+        ),
+        rule(
+            &format!("self.target.type != 'AverageValue' || {both}"),
             ".target.averageUtilization",
             FORBIDDEN,
             "type is AverageValue: remove averageUtilization",
@@ -295,15 +281,40 @@ pub(super) fn container_resource_source() -> Value {
     and(resource_source(), [container, name])
 }
 
-/// `pods` of a metric: an average over the pods.
+/// `pods` of a metric: an average over the pods, whatever the type says.
 pub(super) fn pods_source() -> Value {
-    let message = "a Pods metric is averaged: write type AverageValue and averageValue";
-    json!([not_of_type("Utilization", message), not_of_type("Value", message), metric_name(message_of_name())])
+    let given =
+        rule("has(self.target.averageValue)", ".target", REQUIRED, "a Pods metric is averaged: write averageValue");
+    json!([given, metric_name(message_of_name())])
 }
 
-/// `object` and `external` of a metric.
+/// `object` and `external` of a metric: the member that the type names is set.
 pub(super) fn object_source() -> Value {
-    json!([not_of_type("Utilization", "this metric has type Value or AverageValue"), metric_name(message_of_name())])
+    let (whole, averaged) = ("has(self.target.value)", "has(self.target.averageValue)");
+    let types = [("Value", "value", whole, averaged), ("AverageValue", "averageValue", averaged, whole)];
+    let given = types.map(|(kind, member, this, other)| {
+        rule(
+            &format!("self.target.type != '{kind}' || {this} || {other}"),
+            &format!(".target.{member}"),
+            REQUIRED,
+            &format!("type is {kind}: write {member}"),
+        )
+    });
+    let fitting = types.map(|(kind, member, this, other)| {
+        rule(
+            &format!("self.target.type != '{kind}' || {this} || !{other}"),
+            ".target.type",
+            INVALID,
+            &format!("type is {kind}, but {member} is not given: write it, or the type of the value that is given"),
+        )
+    });
+    let known = rule(
+        "self.target.type != 'Utilization'",
+        ".target.type",
+        INVALID,
+        "this metric has type Value or AverageValue",
+    );
+    Value::Array(given.into_iter().chain(fitting).chain([known, metric_name(message_of_name())]).collect())
 }
 
 /// As [`object_source`]; only one of the two values counts, so only one may be set.
@@ -315,11 +326,6 @@ pub(super) fn external_source() -> Value {
         "write either value or averageValue, not both",
     );
     and(object_source(), [one])
-}
-
-/// The type of the target is not `kind`.
-fn not_of_type(kind: &str, message: &str) -> Value {
-    rule(&format!("self.target.type != '{kind}'"), ".target.type", INVALID, message)
 }
 
 const fn message_of_name() -> &'static str {

@@ -8,7 +8,7 @@ use crate::api::hpa_status::{
 use crate::api::quantity::Quantity;
 use crate::decision::hpa::behavior::{Behavior, Policy, Rules, Select, Unit};
 use crate::decision::hpa::load;
-use crate::decision::hpa::metric::{Current, Source, Target};
+use crate::decision::hpa::metric::{Current, Source, Target, types_by_value};
 use crate::decision::load::Load;
 use crate::decision::quantity::{from_milli, milli};
 
@@ -88,26 +88,26 @@ fn metric(spec: &MetricSpec, namespace: &str) -> Option<(Source, Target)> {
     Some(match spec.type_.as_str() {
         "Resource" => {
             let resource = spec.resource.as_ref()?;
-            (Source::Resource { name: resource.name.clone() }, target(&resource.target)?)
+            (Source::Resource { name: resource.name.clone() }, target(spec, &resource.target)?)
         }
         "ContainerResource" => {
             let resource = spec.container_resource.as_ref()?;
             let (name, container) = (resource.name.clone(), resource.container.clone());
-            (Source::ContainerResource { name, container }, target(&resource.target)?)
+            (Source::ContainerResource { name, container }, target(spec, &resource.target)?)
         }
         "Pods" => {
             let pods = spec.pods.as_ref()?;
-            (Source::Pods { metric: pods.metric.name.clone() }, target(&pods.target)?)
+            (Source::Pods { metric: pods.metric.name.clone() }, target(spec, &pods.target)?)
         }
         "Object" => {
             let object = spec.object.as_ref()?;
             let (metric, about) = (object.metric.name.clone(), &object.described_object);
             let (kind, name) = (about.kind.clone(), about.name.clone());
-            (Source::Object { metric, kind, namespace, name }, target(&object.target)?)
+            (Source::Object { metric, kind, namespace, name }, target(spec, &object.target)?)
         }
         "External" => {
             let external = spec.external.as_ref()?;
-            (Source::External { metric: external.metric.name.clone(), namespace }, target(&external.target)?)
+            (Source::External { metric: external.metric.name.clone(), namespace }, target(spec, &external.target)?)
         }
         _ => return None,
     })
@@ -167,9 +167,37 @@ fn value(current: &Current) -> MetricValueStatus {
     }
 }
 
-fn target(target: &MetricTarget) -> Option<Target> {
+/// The metrics as members get them: each target with the type of the value that counts.
+#[must_use]
+pub fn fitting(specs: &[MetricSpec]) -> Vec<MetricSpec> {
+    let mut specs = specs.to_vec();
+    for MetricSpec { type_, resource, container_resource, pods, .. } in &mut specs {
+        let targets = [
+            resource.as_mut().map(|source| &mut source.target),
+            container_resource.as_mut().map(|source| &mut source.target),
+            pods.as_mut().map(|source| &mut source.target),
+        ];
+        for target in targets.into_iter().flatten() {
+            target.type_ = target_type(type_, target).to_owned();
+        }
+    }
+    specs
+}
+
+/// The type of the target of a metric of `type`: that of the value that is set, where autoscalers take it whatever the
+/// type says.
+#[must_use]
+pub fn target_type<'a>(type_: &str, target: &'a MetricTarget) -> &'a str {
+    let is_set = |type_: &&&str| match **type_ {
+        "AverageValue" => target.average_value.is_some(),
+        _ => target.average_utilization.is_some(),
+    };
+    types_by_value(type_).iter().find(is_set).copied().unwrap_or(&target.type_)
+}
+
+fn target(spec: &MetricSpec, target: &MetricTarget) -> Option<Target> {
     let value = |quantity: &Option<Quantity>| quantity.as_ref().and_then(|quantity| milli(&quantity.0));
-    match target.type_.as_str() {
+    match target_type(&spec.type_, target) {
         "Utilization" => target.average_utilization.map(Target::Utilization),
         "AverageValue" => value(&target.average_value).map(Target::AverageValue),
         "Value" => value(&target.value).map(Target::Value),

@@ -3,6 +3,7 @@
 use super::model::MetricView;
 use crate::api::hpa::{MetricSpec, MetricTarget};
 use crate::api::hpa_status::{MetricStatus, MetricValueStatus};
+use crate::convert::scaling::target_type;
 use crate::decision::quantity::{from_milli, milli};
 
 /// Type, name and container: a metric and its status have the same.
@@ -26,7 +27,7 @@ pub(super) fn means(spec: &[MetricSpec], members: &[(i32, &[MetricStatus])]) -> 
         members.iter().map(|(replicas, current)| ((*replicas).into(), views(spec, current))).collect();
     let mut all = views(spec, &[]);
     for (index, (view, metric)) in all.iter_mut().zip(spec).enumerate() {
-        let as_a_whole = wanted(metric).is_none_or(|(_, target)| target.type_ == "Value");
+        let as_a_whole = wanted(metric).is_none_or(|(_, target)| target_type(&metric.type_, target) == "Value");
         let known = of_members.iter().filter_map(|(replicas, views)| {
             let current = views.get(index).filter(|_| !as_a_whole)?.current.as_deref()?;
             Some((*replicas, i128::from(number(current)?)))
@@ -77,7 +78,7 @@ fn view(
 ) -> MetricView {
     let percent = |number: i32| format!("{number}%");
     let text = |quantity: &crate::api::quantity::Quantity| quantity.0.clone();
-    let (wanted, current) = match &*target.type_ {
+    let (wanted, current) = match target_type(type_, target) {
         "Utilization" => {
             (target.average_utilization.map(percent), value.and_then(|value| value.average_utilization).map(percent))
         }

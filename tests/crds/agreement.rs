@@ -45,6 +45,10 @@ fn good() -> Vec<Value> {
             ],
         ),
         with(hpa(), &[("/spec/metrics/2/pods/target/averageValue", json!("100m"))]),
+        // Autoscalers do not read these types.
+        with(hpa(), &[("/spec/metrics/2/pods/target", json!({"type": "Value", "averageValue": "700m", "value": "1"}))]),
+        with(hpa(), &[("/spec/metrics/0/resource/target", json!({"type": "Value", "averageUtilization": 80}))]),
+        with(hpa(), &[("/spec/metrics/0/resource/target", json!({"type": "Utilization", "averageValue": "1"}))]),
         with(hpa(), &[("/spec/metrics/2/pods/target/averageValue", json!("+0.5"))]),
         with(hpa(), &[("/spec/metrics/2/pods/target/averageValue", json!("2e3"))]),
         with(
@@ -146,9 +150,10 @@ const BAD: &[Bad] = bad! {
     federated_hpa {"/spec/metrics/0/external": {"metric": {"name": "a"}, "target": {"type": "Value", "value": "1"}}} "spec.metrics[0].external"
     federated_hpa {"/spec/metrics/0/resource/name": ""} "spec.metrics[0].resource.name"
     federated_hpa {"/spec/metrics/0/resource/target/averageUtilization": 0} "spec.metrics[0].resource.target.averageUtilization"
-    federated_hpa {"/spec/metrics/0/resource/target/averageUtilization": null} "spec.metrics[0].resource.target.averageUtilization"
+    federated_hpa {"/spec/metrics/0/resource/target/averageUtilization": null} "spec.metrics[0].resource.target"
     federated_hpa {"/spec/metrics/0/resource/target/averageValue": "1"} "spec.metrics[0].resource.target.averageValue"
-    federated_hpa {"/spec/metrics/0/resource/target": {"type": "Value", "value": "1", "averageUtilization": 80}} "spec.metrics[0].resource.target.type"
+    federated_hpa {"/spec/metrics/0/resource/target": {"type": "Value", "value": "1"}} "spec.metrics[0].resource.target"
+    federated_hpa {"/spec/metrics/0/resource/target": {"type": "Value", "averageValue": "1", "averageUtilization": 80}} "spec.metrics[0].resource.target.averageValue"
     federated_hpa {"/spec/metrics/0/resource/target/type": "Percent"} "spec.metrics[0].resource.target.type"
     federated_hpa {"/spec/metrics/1/containerResource/container": "App"} "spec.metrics[1].containerResource.container"
     federated_hpa {"/spec/metrics/1/containerResource/container": ""} "spec.metrics[1].containerResource.container"
@@ -159,7 +164,8 @@ const BAD: &[Bad] = bad! {
     federated_hpa {"/spec/metrics/2/pods/target/averageValue": "-1"} "spec.metrics[2].pods.target.averageValue"
     federated_hpa {"/spec/metrics/2/pods/target/averageValue": "0.0e5"} "spec.metrics[2].pods.target.averageValue"
     federated_hpa {"/spec/metrics/2/pods/target/averageValue": "ten"} "spec.metrics[2].pods.target.averageValue"
-    federated_hpa {"/spec/metrics/2/pods/target": {"type": "Value", "averageValue": "1", "value": "1"}} "spec.metrics[2].pods.target.type"
+    federated_hpa {"/spec/metrics/2/pods/target": {"type": "Value", "value": "1"}} "spec.metrics[2].pods.target"
+    federated_hpa {"/spec/metrics/2/pods/target": {"type": "AverageValue"}} "spec.metrics[2].pods.target"
     federated_hpa {"/spec/metrics/2/pods/metric/name": "a/b"} "spec.metrics[2].pods.metric.name"
     federated_hpa {"/spec/metrics/2/pods/metric/name": ""} "spec.metrics[2].pods.metric.name"
     federated_hpa {"/spec/metrics/3/object/target": {"type": "Value", "averageValue": "1"}} "spec.metrics[3].object.target.type"

@@ -84,11 +84,8 @@ fn refused(lines: &[Line]) -> impl Iterator<Item = (&Line, String)> {
 fn a_federated_hpa_that_karmada_stores_is_stored_unless_the_design_is_stricter() {
     insta::assert_snapshot!(table(refused(&FEDERATED)), @r#"
     1  spec.behavior.scaleDown.tolerance cel  (as fhpa:behavior-tolerance/008)
-    3  spec.metrics[].containerResource.target.type cel  (as fhpa:target-combos/126)
     3  spec.metrics[].external cel  (as fhpa:metric-many-sources/061)
     2  spec.metrics[].object.target.type cel  (as fhpa:target-combos/077)
-    3  spec.metrics[].pods.target.type cel  (as fhpa:target-combos/039)
-    6  spec.metrics[].resource.target.type cel  (as fhpa:target-combos/003)
     7  spec.scaleTargetRef.apiVersion cel  (as fhpa:ref-shape/009)
     "#);
 }

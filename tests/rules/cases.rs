@@ -92,9 +92,39 @@ fn a_metric_whose_type_and_value_disagree_is_refused() {
     );
     insta::assert_snapshot!(told(&object), @r#"
     denied: spec.metrics[0].object.target.type: Invalid value: "Value": averageValue is set: write type AverageValue, or set value
-    denied: spec.metrics[1].resource.target.type: Invalid value: "Utilization": averageValue is set: write type AverageValue, or set averageUtilization
     denied: spec.metrics[2].pods.target.type: Unsupported value: "averagevalue": supported values: "AverageValue": did you mean "AverageValue"?
     denied: spec.metrics[2].pods.target.averageValue: Invalid value: "1K": must be a quantity such as "500m", "2" or "1Gi"
+    warning: spec.metrics[1].resource.target.type: "Utilization" does not fit: averageValue is set, and counts; write AverageValue
+    "#);
+}
+
+#[test]
+fn a_type_of_a_target_that_autoscalers_do_not_read_is_a_warning() {
+    let object = federated_with(
+        r#""metrics":[{"type":"Pods","pods":{"metric":{"name":"http_requests"},"target":{"averageValue":"700m","type":"Value"}}},
+        {"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageValue":"500m"}}},
+        {"type":"Resource","resource":{"name":"cpu","target":{"type":"Value","averageUtilization":50,"value":"5"}}},
+        {"type":"ContainerResource","containerResource":{"name":"cpu","container":"app","target":{"type":"AverageValue","averageUtilization":50}}},
+        {"type":"Pods","pods":{"metric":{"name":"rps"},"target":{"type":"Utilization","averageValue":"1","averageUtilization":5}}}]"#,
+    );
+    insta::assert_snapshot!(told(&object), @r#"
+    warning: spec.metrics[0].pods.target.type: "Value" does not fit: averageValue is set, and counts; write AverageValue
+    warning: spec.metrics[1].resource.target.type: "Utilization" does not fit: averageValue is set, and counts; write AverageValue
+    warning: spec.metrics[2].resource.target.type: "Value" does not fit: averageUtilization is set, and counts; write Utilization
+    warning: spec.metrics[2].resource.target.value: has no effect beside averageUtilization
+    warning: spec.metrics[3].containerResource.target.type: "AverageValue" does not fit: averageUtilization is set, and counts; write Utilization
+    warning: spec.metrics[4].pods.target.type: "Utilization" does not fit: averageValue is set, and counts; write AverageValue
+    warning: spec.metrics[4].pods.target.averageUtilization: has no effect beside averageValue
+    "#);
+    let object = federated_with(
+        r#""metrics":[{"type":"Pods","pods":{"metric":{"name":"rps"},"target":{"type":"Value","value":"1"}}},
+        {"type":"Resource","resource":{"name":"cpu","target":{"type":"Value","averageUtilization":50,"averageValue":"5"}}},
+        {"type":"External","external":{"metric":{"name":"queue"},"target":{"type":"Value","averageValue":"1"}}}]"#,
+    );
+    insta::assert_snapshot!(told(&object), @r#"
+    denied: spec.metrics[0].pods.target: Required value: must set averageValue
+    denied: spec.metrics[1].resource.target.averageValue: Forbidden: a target has one value: remove averageValue or averageUtilization
+    denied: spec.metrics[2].external.target.type: Invalid value: "Value": averageValue is set: write type AverageValue, or set value
     "#);
 }
 

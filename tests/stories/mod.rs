@@ -6,6 +6,7 @@
 mod centralized;
 mod cron;
 pub mod distributed;
+mod documented;
 pub mod ending;
 mod examples;
 mod failures;

@@ -173,6 +173,17 @@ pub fn is_outer(type_: &str) -> bool {
     matches!(type_, "Object" | "External")
 }
 
+/// The types of a target of which autoscalers take the one value that is set, whatever its type says: those of the
+/// values of pods. None for a metric of another `type`, of which the type of the target chooses.
+#[must_use]
+pub fn types_by_value(type_: &str) -> &'static [&'static str] {
+    match type_ {
+        "Resource" | "ContainerResource" => &["AverageValue", "Utilization"],
+        "Pods" => &["AverageValue"],
+        _ => &[],
+    }
+}
+
 impl Source {
     /// Whether it does not come from the pods, so that it is there without pods.
     #[must_use]

@@ -126,7 +126,11 @@ fn validate_thresholds(
         findings.warn(RULE, &path.field("autoscalingMinThreshold"), text);
     }
     if max == Some(0) {
-        findings.warn(RULE, &path.field("autoscalingMaxThreshold"), "these clusters run nothing");
+        findings.warn(
+            RULE,
+            &path.field("autoscalingMaxThreshold"),
+            "these clusters run nothing: leave them out by clusterAffinity if that is meant",
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::metrics::refuse_spelling;
+use super::metric_targets::refuse_spelling;
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::subject::hpa::{Behavior, ScalingPolicy, ScalingRules};

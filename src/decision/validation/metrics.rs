@@ -1,16 +1,12 @@
 //! `metrics`: the metrics to scale on. Pure.
 
-use std::cmp::Ordering;
-
 use super::scale_target::{validate_described, validate_name};
-use super::{names, selectors, sizes};
+use super::{metric_targets, names, selectors, sizes};
 use crate::decision::api_version::ApiVersion;
-use crate::decision::finding::{BadValue, Cause, Findings, Warning};
+use crate::decision::finding::{Cause, Findings, Warning};
 use crate::decision::path::Path;
-use crate::decision::quantity::Quantity;
 use crate::decision::subject::hpa::{
-    ContainerResourceSource, Metric, MetricIdentifier, MetricSource, MetricTarget, ObjectSource, ResourceSource,
-    TargetRef,
+    ContainerResourceSource, Metric, MetricIdentifier, MetricSource, ObjectSource, ResourceSource, TargetRef,
 };
 use crate::decision::suggestion::{did_you_mean, nearest};
 use crate::limits;
@@ -124,13 +120,16 @@ fn validate_sources(metric: &Metric<'_>, expected: Option<&str>, path: &Path<'_>
 
 fn validate_resource(source: &ResourceSource<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_resource_name(&source.name, path, findings);
-    validate_target(&source.target, &["Utilization", "AverageValue"], &path.field("target"), findings);
+    warn_of_unmeasured(&source.name, path, findings);
+    metric_targets::validate_by_value(&source.target, "Resource", &path.field("target"), findings);
 }
 
 fn validate_container(source: &ContainerResourceSource<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_resource_name(&source.name, path, findings);
     if let Some(problem) = container_resource_problem(&source.name) {
         findings.invalid(RULE, &path.field("name"), &*source.name, problem);
+    } else {
+        warn_of_unmeasured(&source.name, path, findings);
     }
     let container = path.field("container");
     if source.container.is_empty() {
@@ -138,12 +137,23 @@ fn validate_container(source: &ContainerResourceSource<'_>, path: &Path<'_>, fin
     } else if let Some(problem) = names::label(&source.container) {
         findings.invalid(RULE, &container, &*source.container, problem);
     }
-    validate_target(&source.target, &["Utilization", "AverageValue"], &path.field("target"), findings);
+    metric_targets::validate_by_value(&source.target, "ContainerResource", &path.field("target"), findings);
 }
 
 fn validate_resource_name(name: &str, path: &Path<'_>, findings: &mut Findings) {
     if name.is_empty() {
         findings.required(RULE, &path.field("name"), "must be the name of a resource, for example cpu");
+    }
+}
+
+/// Warns of a resource that can be requested and is not measured.
+fn warn_of_unmeasured(name: &str, path: &Path<'_>, findings: &mut Findings) {
+    const MEASURED: [&str; 2] = ["cpu", "memory"];
+    if !name.is_empty() && !MEASURED.contains(&name) {
+        let meant = did_you_mean(nearest(name, MEASURED));
+        let text =
+            format!("the resource metrics API has cpu and memory alone: use a metric of type Pods or External{meant}");
+        findings.warn(RULE, &path.field("name"), text);
     }
 }
 
@@ -171,19 +181,19 @@ fn container_resource_problem(name: &str) -> Option<String> {
 
 fn validate_pods(source: &MetricSource<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_identifier(&source.metric, &path.field("metric"), findings);
-    validate_target(&source.target, &["AverageValue"], &path.field("target"), findings);
+    metric_targets::validate_by_value(&source.target, "Pods", &path.field("target"), findings);
 }
 
 fn validate_object(source: &ObjectSource<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_described(&source.described_object, &path.field("describedObject"), findings);
     validate_identifier(&source.metric, &path.field("metric"), findings);
-    validate_target(&source.target, &["Value", "AverageValue"], &path.field("target"), findings);
+    metric_targets::validate_by_type(&source.target, &["Value", "AverageValue"], &path.field("target"), findings);
 }
 
 fn validate_external(source: &MetricSource<'_>, path: &Path<'_>, findings: &mut Findings) {
     validate_identifier(&source.metric, &path.field("metric"), findings);
     let (target, path) = (&source.target, path.field("target"));
-    validate_target(target, &["Value", "AverageValue"], &path, findings);
+    metric_targets::validate_by_type(target, &["Value", "AverageValue"], &path, findings);
     if target.value.is_some() && target.average_value.is_some() {
         let detail = "an External metric has either value or averageValue";
         findings.refuse(RULE, &path.field("averageValue"), Cause::Forbidden, detail);
@@ -202,87 +212,5 @@ fn validate_identifier(metric: &MetricIdentifier<'_>, path: &Path<'_>, findings:
             let text = format!("finds no metric: {}", violation.message());
             findings.warnings.push(Warning::shortened(violation.path, text, RULE));
         }
-    }
-}
-
-/// Adds findings on a target: its type must be allowed for the source, and the member of that type must be set (Karmada
-/// accepts `type: Value` with only `averageValue`, and its controller then crashes).
-fn validate_target(target: &MetricTarget<'_>, types: &[&str], path: &Path<'_>, findings: &mut Findings) {
-    let type_path = path.field("type");
-    if target.type_.is_empty() {
-        findings.required(RULE, &type_path, format!("must be {}", types.join(" or ")));
-    } else if !types.contains(&&*target.type_) {
-        findings.not_supported(RULE, &type_path, &target.type_, types);
-    }
-    validate_positive(target.value, &path.field("value"), findings);
-    validate_positive(target.average_value, &path.field("averageValue"), findings);
-    if let Some(percent) = target.average_utilization.filter(|percent| *percent < 1) {
-        findings.invalid(RULE, &path.field("averageUtilization"), percent, "must be greater than 0");
-    }
-    validate_chosen_value(target, types, path, findings);
-}
-
-fn validate_chosen_value(target: &MetricTarget<'_>, types: &[&str], path: &Path<'_>, findings: &mut Findings) {
-    let values = [
-        ("AverageValue", "averageValue", target.average_value.is_some()),
-        ("Utilization", "averageUtilization", target.average_utilization.is_some()),
-        ("Value", "value", target.value.is_some()),
-    ];
-    if !types.contains(&&*target.type_) {
-        if !values.iter().any(|(type_, _, set)| *set && types.contains(type_)) {
-            let members: Vec<_> =
-                values.iter().filter(|(type_, ..)| types.contains(type_)).map(|(_, member, _)| *member).collect();
-            findings.required(RULE, path, format!("must set {}", members.join(" or ")));
-        }
-        return;
-    }
-    let given = values.iter().find(|(type_, _, set)| *set && types.contains(type_));
-    for (type_, member, set) in values {
-        let chosen = type_ == target.type_;
-        // Kubernetes allows a resource one value only and ignores further values of an object metric.
-        let exclusive = types.contains(&"Utilization") && type_ != "Value";
-        match (chosen, set, given) {
-            (true, false, Some((fitting, given, _))) => {
-                let detail = format!("{given} is set: write type {fitting}, or set {member}");
-                findings.invalid(RULE, &path.field("type"), type_, detail);
-            }
-            (true, false, None) => {
-                findings.required(RULE, &path.field(member), format!("a target of type {type_} sets {member}"));
-            }
-            (false, true, Some(_)) if exclusive && is_set(&values, &target.type_) => {
-                let detail = format!("a target of type {} does not set {member}", target.type_);
-                findings.refuse(RULE, &path.field(member), Cause::Forbidden, detail);
-            }
-            (false, true, _) if !types.contains(&type_) || !exclusive && is_set(&values, &target.type_) => {
-                let text = format!("has no effect in a target of type {}", target.type_);
-                findings.warn(RULE, &path.field(member), text);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether the member of that type is set.
-fn is_set(values: &[(&str, &str, bool)], chosen: &str) -> bool {
-    values.iter().any(|(type_, _, set)| *set && *type_ == chosen)
-}
-
-fn validate_positive(quantity: Option<Quantity<'_>>, path: &Path<'_>, findings: &mut Findings) {
-    let Some(quantity) = quantity else { return };
-    match quantity.sign {
-        Some(Ordering::Greater) => {}
-        Some(_) => findings.invalid(RULE, path, quantity.text, "must be positive"),
-        None => refuse_spelling(RULE, quantity, path, findings),
-    }
-}
-
-/// Rejects a text that is not a quantity, and a fraction that is not in quotes.
-pub(super) fn refuse_spelling(rule: &'static str, quantity: Quantity<'_>, path: &Path<'_>, findings: &mut Findings) {
-    let text = quantity.text;
-    if text.parse().is_ok_and(f64::is_finite) {
-        findings.invalid(rule, path, BadValue::Json(text.to_owned()), format!("must be in quotes: \"{text}\""));
-    } else {
-        let value = BadValue::Text(text.to_owned());
-        findings.invalid(rule, path, value, "must be a quantity such as \"500m\", \"2\" or \"1Gi\"");
     }
 }

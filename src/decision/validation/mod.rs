@@ -10,6 +10,7 @@ pub mod conflicts;
 pub mod cron_federated_hpa;
 pub mod federated_hpa;
 pub mod metadata;
+mod metric_targets;
 pub mod metrics;
 pub mod names;
 pub mod owners;

@@ -242,16 +242,19 @@ impl Member {
             .metrics
             .iter()
             .map(|metric| {
+                let reading = match metric {
+                    Some((source, _)) => self.measure(seen, target, source, now),
+                    None => Reading::Unavailable("the server could not find the metric in the playground".to_owned()),
+                };
                 let (source, target_value) = metric.clone().unwrap_or_else(unknown);
-                let reading = self.measure(seen, target, &source, now);
                 Metric { source, target: target_value, reading }
             })
             .collect();
         decide(&hpa.policy, &workload, &metrics, history)
     }
 
-    /// The values that metrics-server would report. The CPU is the pod's share of the load; memory is half of each
-    /// container's request.
+    /// The values that the metrics APIs report. The CPU and a Pods metric are the pod's share of the load; memory is half
+    /// of each container's request. An Object metric is the load of the workload of that name.
     fn measure(&self, seen: &MemberView, target: &Value, source: &Source, now: Timestamp) -> Reading {
         if self.metrics_gone() {
             return Reading::Unavailable(
@@ -263,11 +266,9 @@ impl Member {
         let (resource, container) = match source {
             Source::Resource { name } => (name.as_str(), None),
             Source::ContainerResource { name, container } => (name.as_str(), Some(container.as_str())),
-            Source::External { .. } => {
-                let ready = seen.pods_of(target).filter(|pod| pod::ready(pod)).count();
-                return Reading::Total(self.load.waiting(namespace(target), name(target), ready));
-            }
-            _ => return Reading::Unavailable("the server could not find the metric in the playground".to_owned()),
+            Source::Pods { .. } => ("cpu", None),
+            Source::External { .. } => return Reading::Total(self.waiting(seen, target, name(target))),
+            Source::Object { name, .. } => return Reading::Total(self.waiting(seen, target, name)),
         };
         let share = self.load.share(namespace(target), name(target));
         let running = (0_u32..).zip(seen.pods_of(target)).filter(|(_, pod)| text(pod, "/status/phase") == "Running");
@@ -276,6 +277,12 @@ impl Member {
             (index, Sample { value, at: now, window: self.timing.metrics_window })
         });
         Reading::PerPod(samples.collect())
+    }
+
+    /// The load of `workload` that waits for this cluster, whose part has the pods of `target`.
+    fn waiting(&self, seen: &MemberView, target: &Value, workload: &str) -> i64 {
+        let ready = seen.pods_of(target).filter(|pod| pod::ready(pod)).count();
+        self.load.waiting(namespace(target), workload, ready)
     }
 
     async fn scale(&self, target: &Value, replicas: i32) -> Result<Written, kube::Error> {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::FederatedHPA;
 use crate::api::hpa::HorizontalPodAutoscalerBehavior;
+use crate::convert::scaling;
 use crate::decision::fnv::fnv32;
 use crate::decision::names::{execution_space, own_work, work};
 use crate::decision::plan::{Bounds, HpaVersion};
@@ -125,7 +126,7 @@ fn body(hpa: &FederatedHPA, version: HpaVersion, held: bool) -> (Map<String, Val
         HpaVersion::V2 => {
             // Without metrics the cluster uses its own default.
             if !metrics.is_empty() {
-                spec.insert("metrics".to_owned(), json!(metrics));
+                spec.insert("metrics".to_owned(), json!(scaling::fitting(metrics)));
             }
             if let Some(behavior) = &behavior {
                 spec.insert("behavior".to_owned(), json!(behavior));
