@@ -12,8 +12,8 @@ use super::verdict::{Denial, PatchOperation, Verdict};
 use crate::decision::excerpt::excerpt;
 use crate::decision::finding::{Violation, WARNING_CHARACTERS, Warning};
 
-/// Most bytes of all warnings together; the API server drops the rest.
-pub const WARNINGS_BYTES: usize = 4096;
+/// Most characters of all warnings together; the API server drops the rest.
+pub const ALL_WARNINGS: usize = 4096;
 /// Most violations of one object that are listed; the others are counted.
 pub const CAUSES: usize = 200;
 /// Characters of a name that a message repeats; no valid name is longer.
@@ -210,39 +210,48 @@ fn encode_patch(patch: &[PatchOperation]) -> Option<String> {
     serde_json::to_vec(patch).ok().map(|json| STANDARD.encode(json))
 }
 
-/// Warnings as sent to the user: one line each, truncated, and bounded in total.
+/// Warnings as sent to the user: one line each, shortened, and bounded in total.
 fn warnings(warnings: &[Warning]) -> Vec<String> {
     let mut out: Vec<String> = Vec::with_capacity(warnings.len());
-    let mut left = WARNINGS_BYTES;
+    let mut left = ALL_WARNINGS;
     for (index, warning) in warnings.iter().enumerate() {
         let text = one_line(&warning.to_string());
+        let length = text.chars().count();
         // Reserve space for the line that counts the rest.
-        if text.len().saturating_add(WARNING_CHARACTERS) > left {
+        if length.saturating_add(COUNT) > left {
             out.push(format!("{} more warnings are not shown", warnings.len().saturating_sub(index)));
             break;
         }
-        left = left.saturating_sub(text.len());
+        left = left.saturating_sub(length);
         out.push(text);
     }
     out
 }
 
-/// The text without control characters, which the API server rejects in a warning header, and truncated.
+/// Most characters of the line that counts warnings.
+const COUNT: usize = 48;
+/// Characters that are kept of the end of a longer warning: what to write instead stands there.
+const END: usize = 100;
+
+/// The text without control characters, which the API server rejects in a warning header; a longer one without its
+/// middle.
 fn one_line(text: &str) -> String {
-    const DOTS: &str = "...";
+    const DOTS: &str = " ... ";
     let printable = |c: char| if c.is_control() { ' ' } else { c };
-    if text.chars().nth(WARNING_CHARACTERS).is_none() {
+    let length = text.chars().count();
+    if length <= WARNING_CHARACTERS {
         return text.chars().map(printable).collect();
     }
-    let kept = WARNING_CHARACTERS.saturating_sub(DOTS.len());
-    text.chars().take(kept).map(printable).chain(DOTS.chars()).collect()
+    let begin = WARNING_CHARACTERS.saturating_sub(END).saturating_sub(DOTS.len());
+    let end = text.chars().skip(length.saturating_sub(END));
+    text.chars().take(begin).chain(DOTS.chars()).chain(end).map(printable).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{CAUSES, WARNING_CHARACTERS, WARNINGS_BYTES, write};
+    use super::{ALL_WARNINGS, CAUSES, WARNING_CHARACTERS, write};
     use crate::admission::endpoint::Endpoint;
     use crate::admission::verdict::{Denial, PatchOperation, Verdict};
     use crate::decision::finding::{Cause, Violation, Warning};
@@ -326,18 +335,30 @@ mod tests {
     }
 
     #[test]
-    fn warnings_are_cut_between_characters_and_bounded_in_total() {
-        let warning = |text: &str| Warning::new("w", &Path::Root(""), text);
-        let response =
-            answer(&Verdict { warnings: vec![warning(&"\u{e9}".repeat(300)), warning("a\nb")], ..Verdict::default() });
-        let cut = response["warnings"][0].as_str().unwrap();
+    fn a_warning_is_sent_whole_up_to_what_an_api_server_passes_on_and_a_longer_one_keeps_its_end() {
+        let warning = |text: &str| Warning::new("w", &Path::Root("spec"), text);
+        let fitting = format!("{}: did you mean \"apps/v1\"?", "x".repeat(210));
+        let longer = format!("{}\nwrite \"apps/v1\"", "\u{e9}".repeat(300));
+        let response = answer(&Verdict { warnings: vec![warning(&fitting), warning(&longer)], ..Verdict::default() });
+        assert_eq!(response["warnings"][0], format!("spec: {fitting}"));
+        let cut = response["warnings"][1].as_str().unwrap();
         assert_eq!(cut.chars().count(), WARNING_CHARACTERS);
-        assert!(cut.ends_with("\u{e9}..."));
-        assert_eq!(response["warnings"][1], "a b");
+        assert!(cut.starts_with("spec: \u{e9}") && cut.ends_with("\u{e9} write \"apps/v1\""), "{cut}");
         assert_eq!(response["auditAnnotations"], json!({"warned-by": "w"}));
-        let many = answer(&Verdict { warnings: vec![warning(&"x".repeat(100)); 90], ..Verdict::default() });
-        let many = many["warnings"].as_array().unwrap();
-        assert!(many.iter().map(|w| w.as_str().unwrap().len()).sum::<usize>() <= WARNINGS_BYTES);
-        assert_eq!(many.last().unwrap(), &format!("{} more warnings are not shown", 90 - (many.len() - 1)));
+    }
+
+    #[test]
+    fn warnings_are_bounded_in_total_and_the_others_are_counted() {
+        let warning = Warning::new("w", &Path::Root(""), "\u{e9}".repeat(100));
+        for count in [40, 90] {
+            let response = answer(&Verdict { warnings: vec![warning.clone(); count], ..Verdict::default() });
+            let sent = response["warnings"].as_array().unwrap();
+            assert!(sent.iter().map(|w| w.as_str().unwrap().chars().count()).sum::<usize>() <= ALL_WARNINGS);
+            assert!(sent.len() >= 40, "{}", sent.len());
+            if count > sent.len() {
+                let rest = count - (sent.len() - 1);
+                assert_eq!(sent.last().unwrap(), &format!("{rest} more warnings are not shown"));
+            }
+        }
     }
 }

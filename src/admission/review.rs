@@ -14,18 +14,14 @@ use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition, Mode};
 use crate::decision::finding::{Findings, Warning};
 use crate::decision::mirror::{OF_CRON_FEDERATED_HPA, OF_FEDERATED_HPA, Own};
-use crate::decision::path::Path;
 use crate::decision::related_objects::RelatedObjects;
 use crate::decision::subject::{CronFederatedHPA, FederatedHPA, Metadata};
-use crate::decision::validation::ratchet::validate_update;
+use crate::decision::validation::ratchet::{STORED_BEFORE, validate_update};
 use crate::decision::validation::{Settings, Subject, ValidationContext};
 use jiff::Timestamp;
 
 /// Bytes of the largest object that the mutating endpoint judges too: a larger one would cost too much.
 const EARLY: usize = 64 << 10;
-
-/// The rule of the warning that an object got the mode of the installation.
-pub const MODE_BY_DEFAULT: &str = "mode-by-default";
 
 /// Computes, on a dry run, the bounds that clusters would get.
 pub trait Preview: Send + Sync {
@@ -190,21 +186,15 @@ impl Reviewer {
         let known = old.as_ref().and_then(|old| Mode::parse(old.own.get("mode")?.as_str()?));
         let mode = known.or_else(|| hpa.spec.as_ref().and_then(Mode::stated));
         let undecided = mode.is_none() && old.is_some() && !self.settings.mode_is_chosen;
-        let by_default = mode.is_none();
         let mode = mode.unwrap_or(self.settings.default_mode);
         let mut additions = defaults::federated_hpa(hpa, mode);
-        let mut warnings = Vec::new();
         if hidden || undecided {
             defaults::leave_mode(&mut additions);
         } else {
             new.own.entry("mode").or_insert_with(|| mode.name().into());
-            if by_default {
-                let text = format!("set to {}, the default of this installation, and kept from now on", mode.name());
-                warnings.push(Warning::new(MODE_BY_DEFAULT, &Path::Root("spec").field("mode"), text));
-            }
         }
         additions.extend(copied(&hpa.metadata, &new, old.as_ref(), hidden));
-        Verdict { warnings, ..patched(additions) }
+        patched(additions)
     }
 
     fn is_frozen(&self) -> bool {
@@ -348,7 +338,7 @@ fn undecodable(error: DecodeError) -> Verdict {
 
 /// An error that the stored object already has is not a reason to reject the update.
 fn spared(error: DecodeError) -> Verdict {
-    let text = format!("stored before and let through: {}", error.message);
+    let text = format!("{STORED_BEFORE}: {}", error.message);
     let warning = Warning::shortened(error.path, text, "decode");
     Verdict { warnings: vec![warning], ..Verdict::default() }
 }

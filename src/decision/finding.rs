@@ -144,8 +144,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Information for the user about an admitted object. An API server passes on [`WARNING_CHARACTERS`] of it, the
-/// command line all.
+/// Information for the user about an admitted object: something to change. An answer has [`WARNING_CHARACTERS`] of it,
+/// the command line all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Field path in Kubernetes' style; empty for the whole object.
@@ -175,8 +175,9 @@ impl Warning {
 
 /// Most characters of the text of a warning.
 const LONGEST_WARNING: usize = 1_000;
-/// Most characters of a warning in an answer, path included; the Kubernetes API advises no more.
-pub const WARNING_CHARACTERS: usize = 120;
+/// Most characters of a warning in an answer, path included: an API server cuts what is longer where all warnings of a
+/// request together are too long.
+pub const WARNING_CHARACTERS: usize = 256;
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -91,15 +91,6 @@ impl ScalerKind {
             Self::ScaledObject => "delete it, and use its triggers as External metrics",
         }
     }
-
-    /// The remedy where there is room for one line.
-    #[must_use]
-    pub const fn brief_remedy(self) -> &'static str {
-        match self {
-            Self::HorizontalPodAutoscaler => "delete it, or annotate adopt-hpa",
-            Self::ScaledObject => "use its triggers as External metrics",
-        }
-    }
 }
 
 /// Facts about an autoscaler in karmada-apiserver that is not fhpa's.

@@ -173,17 +173,18 @@ fn cron_rules_are_completed() {
 }
 
 #[test]
-fn a_mode_that_the_installation_chooses_is_told_once() {
-    let settings = Settings { default_mode: Mode::Centralized, ..completing() };
-    let reviewer = reviewer_with(Others::default(), settings);
-    let told = |operation, object: &str, old: Option<&str>| {
-        said(&review(&reviewer, Endpoint::MutateFederatedHPA, operation, object, old))
-    };
-    let without = federated_with(r#""metrics":[{"type":"Resource"}]"#);
-    insta::assert_snapshot!(told(Operation::Create, &without, None), @"warning: spec.mode: set to Centralized, the default of this installation, and kept from now on");
-    let with = federated_with(r#""metrics":[{"type":"Resource"}],"mode":"Centralized""#);
-    assert_eq!(told(Operation::Create, &with, None), "");
-    assert_eq!(told(Operation::Update, &without, Some(&with)), "", "it keeps its mode");
-    let implied = federated_with(r#""metrics":[{"type":"Resource"}],"scaleAssist":false"#);
-    assert_eq!(told(Operation::Create, &implied, None), "", "only Distributed has it");
+fn a_good_object_is_defaulted_without_a_word() {
+    let object = federated_with(r#""metrics":[]"#);
+    for default_mode in [Mode::Distributed, Mode::Centralized] {
+        let reviewer = reviewer_with(Others::default(), Settings { default_mode, ..Settings::default() });
+        for old in [None, Some(object.as_str())] {
+            let operation = if old.is_none() { Operation::Create } else { Operation::Update };
+            let defaulted = review(&reviewer, Endpoint::MutateFederatedHPA, operation, &object, old);
+            assert_eq!(said(&defaulted), "");
+            let whole = patched(serde_json::from_str(&object).unwrap(), &defaulted);
+            assert_eq!(whole["spec"]["mode"], default_mode.name());
+            let admitted = review(&reviewer, Endpoint::ValidateFederatedHPA, operation, &whole.to_string(), old);
+            assert_eq!(said(&admitted), "");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::Operation;
+use fhpa::admission::response;
 use fhpa::admission::review::Reviewer;
 use fhpa::admission::verdict::Verdict;
 use fhpa::api;
@@ -68,7 +69,7 @@ fn an_hpa_or_a_scaled_object_on_the_workload_is_refused_with_what_to_do() {
     denied: spec.scaleTargetRef: Forbidden: HorizontalPodAutoscaler "old" scales this Deployment too: delete it, or have the HPAs of members taken over (fhpa.karmada.io/adopt-hpa)
     denied: spec.scaleTargetRef: Forbidden: ScaledObject "queue" scales this Deployment too: delete it, and use its triggers as External metrics
     "#);
-    insta::assert_snapshot!(said(&verdict(&right(), &[PLAIN], ConflictPolicy::Warn)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too: delete it, or annotate adopt-hpa"#);
+    insta::assert_snapshot!(said(&verdict(&right(), &[PLAIN], ConflictPolicy::Warn)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too: delete it, or have the HPAs of members taken over (fhpa.karmada.io/adopt-hpa)"#);
     let elsewhere = PLAIN.replace("Deployment", "StatefulSet");
     let going = PLAIN.replace(r#""name":"old""#, r#""name":"old","deletionTimestamp":"2026-01-01T00:00:00Z""#);
     for other in [&*elsewhere, &*going] {
@@ -85,13 +86,16 @@ fn what_to_do_stands_in_the_part_of_a_warning_that_an_api_server_passes_on() {
     let rule = cron(RULE).replace("nightly", &long);
     for (object, around, remedy) in [
         (right(), &named_so, "change or delete one of them"),
-        (right(), &plain, "delete it, or annotate adopt-hpa"),
-        (right(), &keda, "use its triggers as External metrics"),
+        (right(), &plain, "or have the HPAs of members taken over (fhpa.karmada.io/adopt-hpa)"),
+        (right(), &keda, "delete it, and use its triggers as External metrics"),
         (right(), &rule, "point it at this FederatedHPA instead"),
-        (cron(RULE), &named_so, "point the rules at it instead"),
+        (cron(RULE), &named_so, "point the rules at that FederatedHPA, with targetMinReplicas or targetMaxReplicas"),
     ] {
-        let told = verdict(&object, &[around], ConflictPolicy::Warn).warnings.remove(0).to_string();
-        assert!(told.ends_with(remedy) && told.chars().count() <= 120, "{told}");
+        let warned = verdict(&object, &[around], ConflictPolicy::Warn);
+        let sent = response::write(Endpoint::ValidateFederatedHPA, "u", "web", &warned);
+        let sent: serde_json::Value = serde_json::from_slice(&sent).unwrap();
+        let told = sent["response"]["warnings"][0].as_str().unwrap();
+        assert!(told.ends_with(remedy) && told.chars().count() <= 256, "{told}");
     }
 }
 
@@ -99,13 +103,13 @@ fn what_to_do_stands_in_the_part_of_a_warning_that_an_api_server_passes_on() {
 fn an_hpa_that_is_to_be_taken_over_is_warned_of_and_a_scaled_object_is_refused_all_the_same() {
     let adopting =
         right().replace(r#""namespace""#, r#""annotations":{"fhpa.karmada.io/adopt-hpa":"true"},"namespace""#);
-    insta::assert_snapshot!(said(&verdict(&adopting, &[PLAIN], ConflictPolicy::Deny)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too"#);
+    insta::assert_snapshot!(said(&verdict(&adopting, &[PLAIN], ConflictPolicy::Deny)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too: delete it; with preserveResourcesOnDeletion on its policy members keep theirs"#);
     assert!(verdict(&adopting, &[KEDA], ConflictPolicy::Deny).denial.is_some());
 }
 
 #[test]
 fn a_cron_rule_beside_an_hpa_is_warned_of() {
-    insta::assert_snapshot!(said(&verdict(&cron(RULE), &[PLAIN], ConflictPolicy::Deny)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too"#);
+    insta::assert_snapshot!(said(&verdict(&cron(RULE), &[PLAIN], ConflictPolicy::Deny)), @r#"warning: spec.scaleTargetRef: HorizontalPodAutoscaler "old" scales this Deployment too: scale it by a FederatedHPA, and point the rules at that, unless members keep their own replicas"#);
 }
 
 #[test]
@@ -140,7 +144,7 @@ fn an_object_that_goes_away_is_no_conflict() {
 
 #[test]
 fn a_cron_rule_on_a_workload_that_is_scaled_is_refused_both_ways() {
-    insta::assert_snapshot!(said(&verdict(&cron(RULE), &[&right()], ConflictPolicy::Deny)), @r#"denied: spec.scaleTargetRef: Forbidden: FederatedHPA "web" scales this Deployment already: point the rules at that FederatedHPA (targetMinReplicas of "web")"#);
+    insta::assert_snapshot!(said(&verdict(&cron(RULE), &[&right()], ConflictPolicy::Deny)), @r#"denied: spec.scaleTargetRef: Forbidden: FederatedHPA "web" scales this Deployment already: point the rules at that FederatedHPA, with targetMinReplicas or targetMaxReplicas"#);
     insta::assert_snapshot!(said(&verdict(&right(), &[&cron(RULE)], ConflictPolicy::Deny)), @r#"denied: spec.scaleTargetRef: Forbidden: CronFederatedHPA "nightly" scales this Deployment too: point it at this FederatedHPA instead"#);
 }
 
@@ -240,33 +244,23 @@ fn who_is_not_known_is_told_of_a_conflict_and_of_no_name_or_value() {
         said(&review(&reviewer_with(others(around), settings), endpoint, Operation::Create, object, None))
     };
     let conflict = |of: &str, scales: &str, rest: &str| format!("another {of} scales this Deployment {scales}{rest}");
-    let at_it = ": point the rules at that FederatedHPA (targetMinReplicas)";
-    for (object, around, of, scales, denied, warned) in [
-        (
-            &right(),
-            &other,
-            "FederatedHPA",
-            "already",
-            ": change or delete one of them",
-            ": change or delete one of them",
-        ),
-        (
-            &right(),
-            &rule,
-            "CronFederatedHPA",
-            "too",
-            ": point it at this FederatedHPA instead",
-            ": point it at this FederatedHPA instead",
-        ),
-        (&rule, &other, "FederatedHPA", "already", at_it, ": point the rules at it instead"),
+    let at_it = ": point the rules at that FederatedHPA, with targetMinReplicas or targetMaxReplicas";
+    for (object, around, of, scales, remedy) in [
+        (&right(), &other, "FederatedHPA", "already", ": change or delete one of them"),
+        (&right(), &rule, "CronFederatedHPA", "too", ": point it at this FederatedHPA instead"),
+        (&rule, &other, "FederatedHPA", "already", at_it),
     ] {
-        let deny = format!("denied: spec.scaleTargetRef: Forbidden: {}", conflict(of, scales, denied));
+        let conflict = conflict(of, scales, remedy);
+        let deny = format!("denied: spec.scaleTargetRef: Forbidden: {conflict}");
         assert_eq!(told(object, &[around], ConflictPolicy::Deny), deny);
-        let warn = format!("warning: spec.scaleTargetRef: {}", conflict(of, scales, warned));
+        let warn = format!("warning: spec.scaleTargetRef: {conflict}");
         assert_eq!(told(object, &[around], ConflictPolicy::Warn), warn);
     }
-    for object in [&adopting, &rule] {
-        let warn = format!("warning: spec.scaleTargetRef: {}", conflict("HorizontalPodAutoscaler", "too", ""));
+    for (object, remedy) in [
+        (&adopting, ": delete it; with preserveResourcesOnDeletion on its policy members keep theirs"),
+        (&rule, ": scale it by a FederatedHPA, and point the rules at that, unless members keep their own replicas"),
+    ] {
+        let warn = format!("warning: spec.scaleTargetRef: {}", conflict("HorizontalPodAutoscaler", "too", remedy));
         assert_eq!(told(object, &[PLAIN], ConflictPolicy::Deny), warn);
     }
     // Whoever tries long enough would find what others set.

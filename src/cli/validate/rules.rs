@@ -11,7 +11,7 @@ use super::subject::Kind;
 use crate::admission::endpoint::Endpoint;
 use crate::admission::envelope::{Operation, Request};
 use crate::admission::object::Object;
-use crate::admission::review::{MODE_BY_DEFAULT, Reviewer};
+use crate::admission::review::Reviewer;
 use crate::admission::verdict::{Denial, PatchOperation, Verdict, patched};
 use crate::api;
 use crate::api::scaler::{PlainHPA, ScaledObject};
@@ -58,9 +58,7 @@ impl Rules {
             Kind::CronFederatedHPA => (Endpoint::MutateCronFederatedHPA, Endpoint::ValidateCronFederatedHPA),
         };
         let mut findings = Findings::default();
-        let mut defaulted = self.verdict(mutate, namespace, name, &object);
-        // The default of an installation is not known here.
-        defaulted.warnings.retain(|warning| warning.rule != MODE_BY_DEFAULT);
+        let defaulted = self.verdict(mutate, namespace, name, &object);
         let denied = defaulted.denial.is_some();
         let patch = defaulted.patch.clone();
         collect(defaulted, &mut findings)?;

@@ -19,19 +19,29 @@ pub fn validate_update<S: Subject>(
         return findings;
     }
     let Some(stored) = stored() else { return findings };
-    let spares_all = new.is_being_deleted() || new.same_spec(&stored);
+    let for_all = if new.is_being_deleted() {
+        Some("let through, as the object is being deleted")
+    } else if new.same_spec(&stored) {
+        Some("let through, as the spec is unchanged")
+    } else {
+        None
+    };
     // With so many errors some are not known, and an unknown violation cannot be let through.
-    if findings.are_full() && !spares_all {
+    if findings.are_full() && for_all.is_none() {
         return findings;
     }
-    let mut known = if spares_all { Vec::new() } else { stored.findings(around).violations };
+    let mut known = if for_all.is_some() { Vec::new() } else { stored.findings(around).violations };
     let (kept, spared): (Vec<_>, Vec<_>) = std::mem::take(&mut findings.violations)
         .into_iter()
-        .partition(|violation| !spares_all && !take_match(&mut known, violation));
+        .partition(|violation| for_all.is_none() && !take_match(&mut known, violation));
     findings.violations = kept;
-    findings.warnings.extend(spared.into_iter().map(spare));
+    let why = for_all.unwrap_or(STORED_BEFORE);
+    findings.warnings.extend(spared.into_iter().map(|violation| spare(violation, why)));
     findings
 }
+
+/// Why an error that the stored object has in the same form does not deny its update.
+pub(crate) const STORED_BEFORE: &str = "stored before and let through";
 
 /// Takes one violation like `violation` out of `known`.
 fn take_match(known: &mut Vec<Violation>, violation: &Violation) -> bool {
@@ -59,8 +69,8 @@ fn places_agree(one: &str, other: &str) -> bool {
     one == other || steps(one) == steps(other)
 }
 
-/// A violation that is let through.
-fn spare(violation: Violation) -> Warning {
-    let text = format!("stored before and let through: {}", violation.message());
+/// A violation that is let through, and why.
+fn spare(violation: Violation, why: &str) -> Warning {
+    let text = format!("{why}: {}", violation.message());
     Warning::shortened(violation.path, text, violation.rule)
 }

@@ -7,7 +7,7 @@ use super::{Forecast, forecast};
 use crate::admission::review::Preview;
 use crate::api::FederatedHPA;
 use crate::decision::defaults::Mode;
-use crate::decision::finding::{WARNING_CHARACTERS, Warning};
+use crate::decision::finding::Warning;
 use crate::decision::hpa::clusters::compute;
 use crate::decision::hpa::decide::History;
 use crate::decision::hpa::limits::Range;
@@ -17,6 +17,8 @@ use crate::reconcile::federated_hpa::observe::live_state::LiveState;
 
 /// Name of the rule of these warnings.
 const RULE: &str = "preview";
+/// Most characters of a line.
+const WIDTH: usize = 120;
 /// Most lines of clusters; further clusters are counted.
 const LINES: usize = 4;
 
@@ -106,7 +108,7 @@ fn packed(shares: Vec<String>, policy: &str) -> Vec<String> {
     while let Some(share) = shares.next() {
         let full = lines.len() >= LINES;
         match lines.last_mut() {
-            Some(line) if width(line) + width(&share) + 2 <= WARNING_CHARACTERS => *line = format!("{line}, {share}"),
+            Some(line) if width(line) + width(&share) + 2 <= WIDTH => *line = format!("{line}, {share}"),
             _ if full => {
                 lines.push(format!("... and {} more clusters", shares.len().saturating_add(1)));
                 break;
@@ -115,7 +117,7 @@ fn packed(shares: Vec<String>, policy: &str) -> Vec<String> {
         }
     }
     match lines.last_mut() {
-        Some(line) if width(line) + width(policy) < WARNING_CHARACTERS => *line = format!("{line} {policy}"),
+        Some(line) if width(line) + width(policy) < WIDTH => *line = format!("{line} {policy}"),
         Some(_) => lines.push(policy.to_owned()),
         None => {}
     }
@@ -128,7 +130,7 @@ fn width(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::packed;
+    use super::{WIDTH, packed};
 
     fn shares(count: usize) -> Vec<String> {
         (1..=count).map(|number| format!("member{number} 1..{number}")).collect()
@@ -144,7 +146,7 @@ mod tests {
     fn many_clusters_are_a_few_lines_and_a_count() {
         for count in 0..100 {
             let lines = packed(shares(count), "(Duplicated, from federatedHPAAssignment)");
-            assert!(lines.len() <= 6 && lines.iter().all(|line| line.chars().count() <= 120), "{lines:#?}");
+            assert!(lines.len() <= 6 && lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:#?}");
             let told = lines.iter().map(|line| line.matches("member").count()).sum::<usize>();
             assert!(told >= count.min(25), "{count}: {lines:#?}");
             let last = lines.last().map(String::as_str).unwrap_or_default();
