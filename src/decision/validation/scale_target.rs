@@ -72,6 +72,10 @@ fn validate_api_version<'a>(text: &'a str, path: &Path<'_>, findings: &mut Findi
         findings.invalid(RULE, path, text, format!("there is no such version: write {meant}"));
         return None;
     }
+    if let Some((release, meant)) = version.removed() {
+        findings.invalid(RULE, path, text, format!("Kubernetes {release} removed it: write {meant}"));
+        return None;
+    }
     if let Some(meant) = version.misspelt_group() {
         findings.invalid(RULE, path, text, format!("there is no such API group: did you mean {meant:?}?"));
         return None;
