@@ -68,6 +68,27 @@ fn json_holds_the_expression_the_zone_and_the_instants() {
 }
 
 #[test]
+fn what_was_probably_not_meant_is_noted_beside_the_runs() {
+    let ask = |more: &[&str]| {
+        let question = ["cron", "0 */5 24 11 5", "-z", "EST", "--after", "2027-11-01T12:00:00Z", "-n", "2"];
+        let outcome = fhpa(&[&question, more].concat());
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome
+    };
+    insta::assert_snapshot!(ask(&[]).stdout.split_once('\n').unwrap().1, @r#"
+      Fri 2027-11-05 00:00 -05:00  2027-11-05T05:00:00Z
+      Fri 2027-11-05 05:00 -05:00  2027-11-05T10:00:00Z
+      note: runs on the 24th and on each Friday in November (next 2027-11-05, 2027-11-12, 2027-11-19): write "0 */5 24 11 *" for the date, "0 */5 * 11 5" for the weekday, a rule for each date that is both (first 2028-11-24)
+      note: */5 of hour is uneven: 20 is followed by 0 after 4 hours; even are 4 and 6
+      note: "EST" is UTC-05:00 all year, an hour off in summer where clocks change: write America/New_York, or America/Panama where they do not
+    "#);
+    let notes = &json_of(&ask(&["-o", "json"]))["notes"];
+    assert_eq!(notes.as_array().unwrap().len(), 3, "{notes}");
+    let plain = json_of(&fhpa(&["cron", "*/5 * * * *", "-z", "UTC", "-o", "json"]));
+    assert_eq!(plain.get("notes"), None);
+}
+
+#[test]
 fn a_wrong_schedule_is_answered_with_1_and_its_field() {
     let text = fhpa(&["cron", "0 25 * * *"]);
     assert_eq!((text.code, text.stdout.as_str()), (1, ""));

@@ -4,6 +4,7 @@ mod cases;
 mod contradictions;
 mod defaults;
 mod demands;
+mod doubts;
 mod effects;
 mod laws;
 mod neighbours;

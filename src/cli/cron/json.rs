@@ -11,6 +11,8 @@ struct Runs<'a> {
     expression: &'a str,
     time_zone: &'a str,
     next: Vec<String>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -56,7 +58,8 @@ fn answer(listing: &Listing) -> Answer<'_> {
         Ok(runs) => Answer::Runs(Runs {
             expression: &listing.expression,
             time_zone: &listing.time_zone,
-            next: runs.iter().map(|run| run.at.to_string()).collect(),
+            next: runs.next.iter().map(|run| run.at.to_string()).collect(),
+            notes: &runs.notes,
         }),
         Err(Refusal { field, message }) => Answer::FailureLine(FailureLine { error: Cause { field, message } }),
     }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::rules::RuleLocation;
 use crate::decision::cron::upcoming::{Run, upcoming};
 use crate::decision::cron::zones::Zones;
-use crate::decision::cron::{Schedule, zone_name};
+use crate::decision::cron::{Schedule, doubts, fixed_offset, zone_name};
 use crate::runtime::zones::ZoneDatabase;
 
 /// Options of a listing.
@@ -22,7 +22,14 @@ pub(super) struct Listing {
     pub(super) place: Option<RuleLocation>,
     pub(super) expression: String,
     pub(super) time_zone: String,
-    pub(super) outcome: Result<Vec<Run>, Refusal>,
+    pub(super) outcome: Result<Runs, Refusal>,
+}
+
+/// The runs of a valid schedule.
+pub(super) struct Runs {
+    pub(super) next: Vec<Run>,
+    /// What was probably not meant.
+    pub(super) notes: Vec<String>,
 }
 
 /// An invalid schedule or zone.
@@ -39,14 +46,20 @@ impl Question<'_> {
         Listing { place: None, expression: expression.to_owned(), time_zone: time_zone.to_owned(), outcome }
     }
 
-    fn outcome(&self, expression: &str, time_zone: &str) -> Result<Vec<Run>, Refusal> {
+    fn outcome(&self, expression: &str, time_zone: &str) -> Result<Runs, Refusal> {
         let schedule = Schedule::parse(expression).map_err(|error| Refusal {
             field: error.field.map_or("schedule", |field| field.name()),
             message: error.message,
         })?;
         let zone = zone_name::find(self.zones, time_zone)
             .map_err(|error| Refusal { field: "timeZone", message: format!("{time_zone:?} {error}") })?;
-        Ok(upcoming(&schedule, &zone, self.after).take(self.count).collect())
+        let doubts = [
+            doubts::either_day(expression, &schedule, &zone, self.after),
+            doubts::uneven_step(expression),
+            fixed_offset(self.zones, time_zone, self.after),
+        ];
+        let notes = doubts.into_iter().flatten().collect();
+        Ok(Runs { next: upcoming(&schedule, &zone, self.after).take(self.count).collect(), notes })
     }
 
     /// Description of the zone database.

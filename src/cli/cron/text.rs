@@ -43,9 +43,13 @@ fn runs(listing: &Listing, question: &Question<'_>) -> String {
         Ok(runs) => runs,
         Err(refusal) => return format!("  error: {}\n", printable(&refusal.message)),
     };
-    let mut out: String = runs.iter().map(line).collect();
-    if runs.len() < question.count {
+    let mut out: String = runs.next.iter().map(line).collect();
+    if runs.next.len() < question.count {
         out.push_str("  no further run within five years\n");
+    }
+    for note in &runs.notes {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "  note: {}", printable(note));
     }
     out
 }

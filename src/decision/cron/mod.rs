@@ -4,8 +4,10 @@
 //! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules (docs/design.md#cron).
 
 mod calendar;
+pub mod doubts;
 mod dst_effect;
 mod field;
+mod fixed_offset;
 mod interval;
 pub mod ledger;
 mod local_time;
@@ -26,6 +28,7 @@ pub mod zones;
 
 pub use dst_effect::DstEffect;
 pub use field::Field;
+pub use fixed_offset::fixed_offset;
 pub use overlap::{Minutes, Outlook, Prospect, first_overlap, first_overlap_before};
 pub use parse_error::ScheduleError;
 pub use schedule::Schedule;

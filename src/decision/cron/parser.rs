@@ -62,15 +62,33 @@ fn set(field: Field, text: &str) -> Result<(u64, bool), ScheduleError> {
 
 /// The values of one list item: `value`, `value-value`, `*`, each with or without `/step`.
 fn item_set(field: Field, item: &str) -> Result<(u64, bool), ScheduleError> {
+    let (first, last, step) = parts(field, item)?;
+    range_set(field, item, first, last, step)
+}
+
+/// The parts of a list item: `first-last/step`.
+fn parts(field: Field, item: &str) -> Result<(&str, Option<&str>, Option<u64>), ScheduleError> {
     let (range, step) = match item.split_once('/') {
         Some((range, step)) => (range, Some(positive_step(field, item, step)?)),
         None => (item, None),
     };
-    let (first, last) = match range.split_once('-') {
-        Some((first, last)) => (first, Some(last)),
-        None => (range, None),
-    };
-    range_set(field, item, first, last, step)
+    Ok(match range.split_once('-') {
+        Some((first, last)) => (first, Some(last), step),
+        None => (range, None, step),
+    })
+}
+
+/// Every `step`-th value from `low` to `high`.
+pub(super) struct Steps {
+    pub(super) low: u64,
+    pub(super) high: u64,
+    pub(super) step: u64,
+}
+
+/// The steps of a list item that has some.
+pub(super) fn steps(field: Field, item: &str) -> Option<Steps> {
+    let (first, last, step) = parts(field, item).ok()?;
+    range(field, item, first, last, step).ok().map(|(steps, _)| steps).filter(|steps| steps.step > 1)
 }
 
 /// The values of the list item `item`, taken apart.
@@ -81,9 +99,22 @@ fn range_set(
     last: Option<&str>,
     step: Option<u64>,
 ) -> Result<(u64, bool), ScheduleError> {
+    let (Steps { low, high, step }, star) = range(field, item, first, last, step)?;
+    Ok((every(field, low, high, step), star))
+}
+
+/// The steps of the list item `item`, taken apart, and whether it is a star.
+fn range(
+    field: Field,
+    item: &str,
+    first: &str,
+    last: Option<&str>,
+    step: Option<u64>,
+) -> Result<(Steps, bool), ScheduleError> {
+    let every = step.unwrap_or(1);
     if first == "*" || first == "?" {
         // `*/1` restricts nothing, `*/2` does; the text after a hyphen is ignored.
-        return Ok((every(field, field.min(), field.max(), step.unwrap_or(1)), step.unwrap_or(1) == 1));
+        return Ok((Steps { low: field.min(), high: field.max(), step: every }, every == 1));
     }
     let low = value(field, item, first)?;
     let high = match (last, step) {
@@ -95,7 +126,7 @@ fn range_set(
     if low > high {
         return Err(parse_error::backwards(field, item, low, high));
     }
-    Ok((every(field, low, high, step.unwrap_or(1)), false))
+    Ok((Steps { low, high, step: every }, false))
 }
 
 /// Every `step`-th value from `low` to `high`; 7 of a week folds to 0.

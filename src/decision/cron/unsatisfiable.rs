@@ -5,7 +5,7 @@ use super::parse_error::ScheduleError;
 use super::sets::Sets;
 
 /// Names of the months, January first.
-const MONTH_NAMES: [&str; 12] = [
+pub(super) const MONTH_NAMES: [&str; 12] = [
     "January",
     "February",
     "March",

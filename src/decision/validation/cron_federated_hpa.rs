@@ -18,13 +18,14 @@ pub fn validate(cron: &CronFederatedHPA<'_>, around: &ValidationContext<'_>) -> 
     let (mut findings, timings) = validate_each(cron, around);
     let path = Path::Root("spec").field("rules");
     let rules = &cron.spec.rules;
+    schedules::warn_of_doubts(rules, &timings, around, &path, &mut findings);
     schedules::warn_of_clashes(rules, &timings, around, &path, &mut findings);
     let others = conflicts::on_the_same_target(cron, around);
     schedules::warn_of_meetings(rules, &timings, &others, around, &path, &mut findings);
     findings
 }
 
-/// The findings of `cron` without those on rules that run together, which only warn; and when its rules run.
+/// The findings of `cron` without those that only warn of when rules run; and when they run.
 fn validate_each(cron: &CronFederatedHPA<'_>, around: &ValidationContext<'_>) -> (Findings, Vec<Option<Timing>>) {
     let mut findings = Findings::default();
     metadata::validate(&cron.metadata, &mut findings);

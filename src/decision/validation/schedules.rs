@@ -1,6 +1,6 @@
 //! When cron rules run: `schedule`, `timeZone`, `maxDelaySeconds`, and rules that run together. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use super::{ValidationContext, sizes};
 use crate::decision::cron::zone_name::{self, ZoneError};
 use crate::decision::cron::zones::Zones;
-use crate::decision::cron::{Minutes, Outlook, Prospect, Schedule, first_overlap_before};
+use crate::decision::cron::{Minutes, Outlook, Prospect, Schedule, doubts, first_overlap_before, fixed_offset};
 use crate::decision::finding::Findings;
 use crate::decision::path::Path;
 use crate::decision::related_objects::KnownCronFederatedHPA;
@@ -110,6 +110,33 @@ pub(super) fn validate_delay(rule: &Rule<'_>, timing: Option<&Timing>, path: &Pa
 #[must_use]
 pub fn delays(schedule: &Schedule) -> Range<i64> {
     limits::LATENESS..schedule.shortest_interval().as_secs()
+}
+
+/// Most rules whose schedules are read for what was probably not meant.
+const DOUBTED: usize = 100;
+
+/// Warns of schedules and zones that say something else than most of their authors mean.
+pub(super) fn warn_of_doubts(
+    rules: &[Rule<'_>],
+    timings: &[Option<Timing>],
+    around: &ValidationContext<'_>,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) {
+    let mut zones = BTreeSet::new();
+    for (index, (rule, timing)) in rules.iter().zip(timings).enumerate().take(DOUBTED) {
+        let (Some(Timing { schedule, zone }), path) = (timing, path.index(index)) else { continue };
+        let doubts =
+            [doubts::either_day(&rule.schedule, schedule, zone, around.now), doubts::uneven_step(&rule.schedule)];
+        for text in doubts.into_iter().flatten() {
+            findings.warn("schedule", &path.field("schedule"), text);
+        }
+        if let Some(name) = rule.time_zone.as_deref().filter(|name| zones.insert(*name))
+            && let Some(text) = fixed_offset(around.zones, name, around.now)
+        {
+            findings.warn("time-zone", &path.field("timeZone"), text);
+        }
+    }
 }
 
 /// Most pairs of rules that are compared; an object with more is compared in part.
