@@ -1,7 +1,7 @@
 //! Plans applied step by step, with losses, delays, edits and failures: invariants at every moment, and the final
 //! state.
 
-use fhpa::decision::plan::{Action, Bounds, ClusterState, Policy, Request, Share, Wait, Why, plan};
+use fhpa::decision::plan::{Action, Bounds, ClusterState, Policy, Request, Share, Wait, plan};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -175,7 +175,7 @@ proptest! {
                 cluster.available = Some(random.below(30) as u32);
             }
             let request = world.observe();
-            for step in plan(&request).steps.into_iter().filter(|step| step.why != Why::EntriesFollow) {
+            for step in plan(&request).steps {
                 // Which tier may shrink follows the replicas; bounds do not.
                 let Action::ApplyHpa { cluster, bounds, .. } = step.action else { panic!("{step:?}") };
                 prop_assert_eq!(world.members[cluster].hpa, Some(bounds));

@@ -94,11 +94,12 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     notes.extend(replacement.note);
     let transitions = transition::transitions(request, &clusters, &targets, replacement.kept);
     let mut shares = outcome::shares(&clusters, &targets, &transitions, &replacement.lost, request.now);
-    let (steps, binding, follows) =
+    let (steps, binding, followed) =
         steps::steps(request, &clusters, &targets, &transitions, &replacement.verdicts, &mut notes);
-    let next = [next, follows].into_iter().flatten().min();
+    let next = [next, followed.as_ref().and_then(|followed| followed.due)].into_iter().flatten().min();
+    let followed = followed.filter(|followed| followed.due.is_none()).map(|followed| followed.entries);
     outcome::receive(&mut shares, &clusters, &steps, request.now);
-    Plan { basis, shares, binding, steps, notes, next, idle, divided }
+    Plan { basis, shares, binding, steps, followed, notes, next, idle, divided }
 }
 
 /// The number of candidates, where a failed one still has what it had and no other that gets a share answers. Nobody
@@ -205,6 +206,7 @@ fn unchanged<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Bas
         shares,
         binding: clusters.iter().filter_map(entry).collect(),
         steps,
+        followed: None,
         notes: vec![note],
         idle: request.idle,
         divided: request.divided,

@@ -21,6 +21,9 @@ pub struct Plan<'a> {
     pub binding: Vec<Entry<'a>>,
     /// Steps to take, in this order. Empty on a settled fleet.
     pub steps: Vec<Step<'a>>,
+    /// The entries of the binding as they are to follow what runs; `None`: they need not now, or a step writes them.
+    /// Nothing waits for it, and it may be refused.
+    pub followed: Option<Vec<Entry<'a>>>,
     /// Remarks on the whole plan.
     pub notes: Vec<Note>,
     /// When to plan again if no event happens.

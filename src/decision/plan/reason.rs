@@ -210,8 +210,6 @@ pub enum Why {
     ClusterFailed,
     /// The clusters of the ResourceBinding follow the bounds.
     BindingUpdated,
-    /// The entries of the ResourceBinding follow what runs.
-    EntriesFollow,
     /// It has no replicas and needs some.
     ScaledFromZero,
     /// It is idle and is scaled to zero.
@@ -234,7 +232,6 @@ impl Why {
             Self::ClusterRemoved => "ClusterRemoved",
             Self::ClusterFailed => "ClusterFailed",
             Self::BindingUpdated => "BindingUpdated",
-            Self::EntriesFollow => "EntriesFollow",
             Self::ScaledFromZero => "ScaledFromZero",
             Self::ScaledToZero => "ScaledToZero",
             Self::ScaleAssisted => "ScaleAssisted",
@@ -262,7 +259,6 @@ impl fmt::Display for Why {
             Self::ClusterRemoved => f.write_str("removed once other clusters run its replicas"),
             Self::ClusterFailed => f.write_str("failed: its share was moved to other clusters"),
             Self::BindingUpdated => f.write_str("entries updated to match the bounds"),
-            Self::EntriesFollow => f.write_str("entries updated to what runs"),
             Self::ScaledFromZero => f.write_str("scaled from zero"),
             Self::ScaledToZero => f.write_str("idle, and the other clusters can carry the load"),
             Self::ScaleAssisted => f.write_str("runs replicas for clusters that cannot"),

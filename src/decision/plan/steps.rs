@@ -3,8 +3,6 @@
 
 use std::cmp::Reverse;
 
-use jiff::Timestamp;
-
 use super::assignment::{Target, Targets};
 use super::binding::{Entries, Followed, entries, followed};
 use super::replacement::Verdict;
@@ -12,7 +10,7 @@ use super::transition::{Transition, floored};
 use super::{Action, Bounds, Cluster, ClusterState, Entry, Memory, Note, Request, Step, Wait, Why};
 use crate::decision::split::Replicas;
 
-/// The steps, the final entries of the binding, and when these may follow what runs.
+/// The steps, the final entries of the binding, and where no step writes them, what they are to follow.
 ///
 /// Steps that need not wait are safe in any order and when any of them are lost: bounds that may be in effect elsewhere
 /// are counted as if no lower bound had arrived.
@@ -23,7 +21,7 @@ pub(super) fn steps<'a>(
     transitions: &[Transition],
     verdicts: &[Verdict],
     notes: &mut Vec<Note>,
-) -> (Vec<Step<'a>>, Vec<Entry<'a>>, Option<Timestamp>) {
+) -> (Vec<Step<'a>>, Vec<Entry<'a>>, Option<Followed<'a>>) {
     let mut writes = Writes::of(clusters.len());
     let budget = Budget::of(request, clusters, transitions);
     writes.lower(request, &budget, clusters, transitions);
@@ -44,15 +42,13 @@ pub(super) fn steps<'a>(
     let mut steps: Vec<Step<'_>> = lowered_first(writes.now).collect();
     let as_bound =
         clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
-    let mut next = None;
-    if !as_bound.eq(now.iter().copied()) {
+    let followed = if as_bound.eq(now.iter().copied()) {
+        followed(request, clusters, targets, transitions, &now)
+    } else {
         let action = Action::UpdateBinding { entries: now.clone(), evictions };
         steps.push(Step { action, wait: Wait::Nothing, why: Why::BindingUpdated });
-    } else if let Some(Followed { entries, due }) = followed(request, clusters, targets, transitions, &now) {
-        next = due;
-        let action = Action::UpdateBinding { entries, evictions: Vec::new() };
-        steps.extend(due.is_none().then_some(Step { action, wait: Wait::Nothing, why: Why::EntriesFollow }));
-    }
+        None
+    };
     let scaled = clusters.iter().zip(targets).zip(transitions);
     steps.extend(
         scaled.filter_map(|((cluster, target), transition)| scale(cluster, &target.as_ref()?.memory, transition)),
@@ -73,7 +69,7 @@ pub(super) fn steps<'a>(
         let later = Write { at, cluster, bounds: wanted, held: target.held };
         (*bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(*bounds), wanted)))
     })));
-    (steps, last, next)
+    (steps, last, followed)
 }
 
 /// Bounds that are written after the same wait, so that their sum stays within the budget from one step to the next.

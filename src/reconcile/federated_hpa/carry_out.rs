@@ -39,11 +39,15 @@ pub(super) async fn carry_out(
     for step in plan.now() {
         let Some(action) = beside(step, &steps, about.binding) else { continue };
         let result = applier.apply(about, &action).await;
-        // A quota that is used up refuses it, and members scale on: nothing is wrong with the bounds.
-        if step.why == Why::EntriesFollow && is_refused(&result) {
-            continue;
-        }
         steps.took(&step.action, result)?;
+    }
+    if let Some(entries) = plan.followed.clone() {
+        let action = Action::UpdateBinding { entries, evictions: Vec::new() };
+        let result = applier.apply(about, &action).await;
+        // A quota that is used up refuses it, and members scale on: nothing is wrong with the bounds.
+        if !is_refused(&result) {
+            steps.took(&action, result)?;
+        }
     }
     let suspended = about.view.federated_hpa.suspended();
     if !suspended {
