@@ -85,6 +85,37 @@ fn scale_up_is_as_fast_as_the_policies_allow() {
 }
 
 #[test]
+fn more_or_fewer_pods_than_requested_change_nothing_within_the_tolerance() {
+    let object =
+        Source::Object { metric: "queue".into(), kind: "Service".into(), namespace: "shop".into(), name: "web".into() };
+    for source in [external(0, 1).source, object] {
+        // Pods of a rollout with surge, of one that waits, and several clusters with a copy each.
+        for (there, calibration) in [(13, 1.0), (8, 1.0), (21, 2.0)] {
+            let workload = Workload { status_replicas: there, calibration, ..workload(10) };
+            for load in [there - 1, there, there + 1] {
+                let metric = Metric { source: source.clone(), ..external(load.into(), 1) };
+                let (wanted, _) = replicas(&workload, &metric).unwrap();
+                assert_eq!(wanted, if (there - load).abs() * 10 <= there { 10 } else { load }, "{load} on {there}");
+            }
+        }
+    }
+}
+
+#[test]
+fn at_exactly_the_edge_of_the_tolerance_nothing_is_scaled() {
+    for thousandths in (5..=500).step_by(5) {
+        let part = f64::from(thousandths) / 1000.0;
+        let workload = Workload { tolerance: Tolerance { up: part, down: part }, ..workload(1000) };
+        let wanted = |load: i32| replicas(&workload, &external(load.into(), 1)).unwrap().0;
+        for edge in [1000 - thousandths, 1000 + thousandths] {
+            assert_eq!(wanted(edge), 1000, "{edge} at a tolerance of {part}");
+            let beyond = if edge > 1000 { edge + 1 } else { edge - 1 };
+            assert_eq!(wanted(beyond), beyond, "{beyond} at a tolerance of {part}");
+        }
+    }
+}
+
+#[test]
 fn a_metric_that_fails_forbids_to_shrink_only() {
     let failing = Metric { reading: Reading::Unavailable("down".into()), ..external(0, 1) };
     let policy = policy(1, 10, None);

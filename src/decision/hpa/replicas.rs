@@ -9,6 +9,9 @@ const NO_PODS: &str = "no pods returned by selector while calculating replica co
 const NO_METRICS: &str = "did not receive metrics for any ready pods";
 const NO_MATCH: &str = "no metrics returned matched known pods";
 
+/// Parts of one that a tolerance is exact to.
+const BILLION: f64 = 1_000_000_000.0;
+
 /// Relative distances from the target that cause no scaling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
@@ -25,9 +28,12 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
-    /// At exactly `1 + up` it scales, by the last bit of a double: so do Karmada and Kubernetes before 1.33.
+    /// Both edges are within it, as in Kubernetes from 1.33.
     fn covers(self, ratio: f64) -> bool {
-        (1.0 - ratio).abs() <= if ratio > 1.0 { self.up } else { self.down }
+        // A difference of doubles may miss the double that is nearest to it, which an equal ratio is: `1.0 - 0.18` is
+        // above `0.82`.
+        let edge = |ratio: f64| (ratio * BILLION).round() / BILLION;
+        (edge(1.0 - self.down)..=edge(1.0 + self.up)).contains(&ratio)
     }
 }
 
@@ -314,15 +320,20 @@ fn by_ratio(workload: &Workload<'_>, ratio: f64) -> Result<i32, String> {
     Ok(unless_spread(workload, ratio, ratio * f64::from(ready)))
 }
 
-/// A metric divided by the replicas. The calibration counts once.
+/// A metric divided by the replicas that exist. Within the tolerance it asks for those that are requested: during a
+/// rollout more exist. The calibration counts once.
 fn per_replica(workload: &Workload<'_>, usage: i64, target: i64) -> (i32, Current) {
     let there = f64::from(workload.status_replicas);
     let share = to_f64(usage) / (to_f64(target) * there);
-    let wanted = if share.is_nan() || workload.tolerance.covers(share) { there } else { ratio(usage, target) };
+    let replicas = if workload.tolerance.covers(share) {
+        workload.spec_replicas
+    } else {
+        unless_spread(workload, share, ratio(usage, target))
+    };
     // Without replicas there is no average.
     let average = (workload.status_replicas > 0).then(|| ceil_to_i64(to_f64(usage) / there));
     let value = if average.is_none() { Some(usage) } else { None };
-    (unless_spread(workload, share, wanted), Current { value, average_value: average, ..Current::default() })
+    (replicas, Current { value, average_value: average, ..Current::default() })
 }
 
 fn ratio(usage: i64, target: i64) -> f64 {

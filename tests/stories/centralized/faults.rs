@@ -240,3 +240,45 @@ async fn a_metrics_api_that_hangs_keeps_nobody_from_the_others_of_its_cluster() 
     assert!(metrics.answer("member1", &usage).is_ok(), "{:?}", metrics.answer("member1", &usage));
     assert!(hanging.iter().all(|query| metrics.answer("member1", query).is_err()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn fault_11_at_exactly_the_edge_of_the_tolerance_nothing_is_scaled() {
+    let (stage, one) = running(2, json!({})).await;
+    // 55% of the requests, with a target of 50% and a tolerance of 10%; 45% in the same way.
+    for load in [165, 135] {
+        stage.load(load).await;
+        stage.pass(400).await;
+        assert_eq!(stage.scale().await, 3, "{load}: {:?}", stage.messages().await);
+    }
+    stage.load(168).await;
+    stage.until_scale(4, 60).await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_12_the_pods_that_a_rollout_has_besides_are_not_asked_for() {
+    let (stage, one) = two(2, weights(&[1, 1])).await;
+    stage.load(100_000).await;
+    let mut more = per_pod();
+    more["behavior"] = json!({"scaleUp": {"tolerance": "400m"}, "scaleDown": {"tolerance": "400m"}});
+    centralized(&stage, 1, more).await;
+    stage.until_scale(10, 120).await;
+    stage.pass(60).await;
+    let mut most = 0;
+    for round in 0..3 {
+        let template = json!({"metadata": {"annotations": {"round": round.to_string()}}});
+        stage.patch("Deployment", "web", json!({"spec": {"template": template}})).await;
+        for _ in 0..90 {
+            stage.pass(1).await;
+            let mut pods = 0;
+            for cluster in ["member1", "member2"] {
+                let objects = Objects::new(stage.fleet.member(cluster).unwrap().client());
+                pods += objects.list(&kind("Pod"), "prod").await.unwrap().len();
+            }
+            most = most.max(pods);
+            assert_eq!(stage.scale().await, 10, "with {pods} pods: {:?}", stage.messages().await);
+        }
+    }
+    assert!(most > 11, "no rollout had more than {most} pods");
+    one.stop().await;
+}

@@ -30,8 +30,8 @@ async fn a_switch_of_the_mode_moves_no_pod_in_either_direction() {
     assert_eq!(stage.condition("Ready").await.0, "True TargetReady");
     let hpa = stage.get("FederatedHPA", "web").await;
     assert_eq!(hpa["metadata"].get("finalizers"), None, "nothing is left to be handed back");
-    stage.load(500).await;
-    stage.until_scale(10, 90).await;
+    stage.load(540).await;
+    stage.until_scale(11, 90).await;
     one.stop().await;
 }
 
