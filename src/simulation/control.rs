@@ -322,6 +322,7 @@ impl<'a> Control<'a> {
                         commands.push((at, entry.map_or(Command::Remove, Command::Create)));
                     }
                     file.entry = entry;
+                    file.evicting = file.evicting.filter(|_| entry.is_none());
                     if evicted.contains(name) {
                         file.evicting = Some(now.saturating_add(self.scenario.timing.unready));
                     }

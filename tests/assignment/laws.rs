@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Memory, Plan, Policy, Request, Wait, plan};
+use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Memory, Plan, Policy, Request, Step, Wait, plan};
 use fhpa::decision::split::{Part, by_weight};
 use proptest::prelude::*;
 
@@ -159,11 +159,13 @@ proptest! {
     }
 
     #[test]
-    fn a_suspended_object_keeps_its_targets_and_has_no_step(request in any_request()) {
+    fn a_suspended_object_keeps_its_targets_and_only_takes_evictions_back(request in any_request()) {
         let request = Request { suspended: true, ..request };
         let plan = plan(&request);
         let owes = plan.shares.iter().any(|share| share.memory.lost.is_some());
-        prop_assert!(plan.steps.is_empty() && (owes || plan.next.is_none()));
+        let is_back = request.clusters.iter().any(|cluster| cluster.evicting && cluster.entry.is_some());
+        let binds = |step: &Step<'_>| matches!(&step.action, Action::UpdateBinding { evictions, .. } if evictions.is_empty());
+        prop_assert!(plan.steps.iter().all(|step| is_back && binds(step)) && (owes || plan.next.is_none()));
         let kept = request.clusters.iter().filter_map(|cluster| Some((cluster.name, cluster.target?)));
         let kept: BTreeMap<&str, Bounds> = kept.collect();
         let shares = plan.shares.iter().filter_map(|share| Some((share.cluster, share.kept()?)));

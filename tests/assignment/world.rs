@@ -124,6 +124,10 @@ impl World {
             }
             (cluster.entry, cluster.evicting, cluster.target) = (member.entry, member.evicting, member.target);
             cluster.eviction_ends = member.eviction_ends.filter(|_| member.evicting);
+            // A candidate that is still evicted, and serves.
+            if cluster.eviction_ends.is_some() && cluster.state == ClusterState::Serving && cluster.ready > 0 {
+                cluster.entry = cluster.entry.or(member.replicas);
+            }
         }
         request
     }
@@ -175,6 +179,7 @@ impl World {
                 for (name, member) in &mut self.members {
                     member.entry = entries.iter().find(|entry| entry.cluster == *name).map(|entry| entry.replicas);
                     if let Some(replicas) = member.entry {
+                        member.evicting = false;
                         member.replicas.get_or_insert(replicas);
                     } else if evictions.iter().any(|eviction| eviction.cluster == *name) {
                         (member.evicting, member.eviction_ends) = (true, Some(self.request.now + UNREADY));

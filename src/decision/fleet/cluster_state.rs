@@ -73,14 +73,16 @@ pub fn judge(
     if member.readiness == Readiness::Undecoded {
         return here(if held && !dying { ClusterState::Silent } else { ClusterState::Away });
     }
+    let failed_over = |added: Option<Timestamp>| {
+        let failed = failed.filter(|failed| !failed.ran_ahead(now)).zip(added);
+        failed.is_some_and(|(failed, added)| failed.last >= added)
+    };
     let out = evicted.and_then(|evicted| patience.stays_out(evicted, failed, now)).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
         let end = ends(&Taint { added: taint.added.max(resumed), ..taint.clone() });
         // Other clusters have had its share since then: do not wait a second time. Its condition may change while it is
         // down, so one that has nothing left but a dying HPA is not waited for either.
-        let failed_over = failed.filter(|failed| !failed.ran_ahead(now)).zip(taint.added);
-        let failed_over = failed_over.is_some_and(|(failed, since)| failed.last >= since);
-        if !held || dying || out.is_some() || failed_over || over(end) && !waits {
+        if !held || dying || out.is_some() || failed_over(taint.added) || over(end) && !waits {
             return here(ClusterState::Away);
         }
         let state = if chosen { ClusterState::Silent } else { ClusterState::Leaving { evicted: false } };
@@ -90,8 +92,10 @@ pub fn judge(
         return here(if held { ClusterState::Leaving { evicted: false } } else { ClusterState::Away });
     }
     // Karmada takes the taint of a condition away moments after the cluster is well again: the wait does not go on in it.
+    // Where it has evicted for that taint, it would do so again.
     let well = member.since.max(resumed);
     let ends = |taint: &Taint<'_>| match &*taint.key {
+        NOT_READY | UNREACHABLE if failed_over(taint.added) => Tolerated::Until(Timestamp::MIN),
         NOT_READY | UNREACHABLE => ends(&Taint { added: taint.added.max(well), ..taint.clone() }),
         _ => ends(taint),
     };

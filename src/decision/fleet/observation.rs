@@ -4,7 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::candidates::CandidateCluster;
 use crate::decision::load::Load;
-use crate::decision::plan::{Bounds, Cause, Cluster, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY, is_ahead};
+use crate::decision::plan::{
+    Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY, is_ahead,
+};
 use crate::decision::split::Replicas;
 
 /// For so long what an HPA asked for may run unreported ([`Cluster::scaled`]): Karmada may need minutes for bindings.
@@ -149,7 +151,7 @@ impl Observation {
             reach: self.reach,
             hpa: self.written.map(|written| written.hpa),
             version: self.version,
-            entry: self.entry,
+            entry: self.entry.or_else(|| self.taken_back(candidate, ready)),
             evicting: self.evicting,
             eviction_ends: self.eviction_ends,
             left_alone: self.left_alone,
@@ -160,6 +162,15 @@ impl Observation {
             memory: self.memory,
         };
         (cluster, due)
+    }
+
+    /// The replicas of a candidate that Karmada still evicts although nothing speaks against the cluster any more. While
+    /// some are ready it counts as one that has them in the binding: Karmada ends an eviction after its own time limit,
+    /// whether or not others run as many, and gives the cluster nothing before.
+    fn taken_back(&self, candidate: &CandidateCluster<'_>, ready: Replicas) -> Option<Replicas> {
+        let ends = self.evicting && self.eviction_ends.is_some() && ready > 0;
+        let serves = candidate.chosen && candidate.state == ClusterState::Serving;
+        self.replicated.filter(|_| ends && serves).map(|replicated| replicated.replicas)
     }
 
     /// Replicas that are not ready in a cluster that answers: unschedulable ones are part of them, the others may just

@@ -197,14 +197,16 @@ fn unchanged<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Bas
     };
     let entry = |cluster: &&'a Cluster<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });
     let mut shares: Vec<Share<'a>> = clusters.iter().filter_map(kept).collect();
-    let steps = if request.suspended { Vec::new() } else { steps::kept(request, clusters) };
+    let binding: Vec<Entry<'a>> = clusters.iter().filter_map(entry).collect();
+    let mut steps = if request.suspended { Vec::new() } else { steps::kept(request, clusters) };
     outcome::follow(&mut shares, &steps);
+    steps.extend(steps::bind(clusters, &binding, Vec::new()));
     let renewals = shares.iter().filter_map(|share| owed::renewal(request, share.memory.lost?));
     Plan {
         basis: request.basis.unwrap_or(basis),
         next: renewals.min(),
         shares,
-        binding: clusters.iter().filter_map(entry).collect(),
+        binding,
         steps,
         followed: None,
         notes: vec![note],

@@ -151,9 +151,9 @@ pub struct Cluster<'a> {
     pub hpa: Option<Hpa>,
     /// The required API version of its HPA.
     pub version: HpaVersion,
-    /// Its replicas in the binding, where it has an entry.
+    /// Its replicas in the binding, where it has an entry, or gets it back from an eviction.
     pub entry: Option<Replicas>,
-    /// Whether the binding has an eviction task for it.
+    /// Whether the binding has an eviction task for it, which an entry replaces.
     pub evicting: bool,
     /// When Karmada ends the eviction at the latest; `None` where it has no task, or one that waits for a user.
     pub eviction_ends: Option<Timestamp>,

@@ -7,7 +7,7 @@ use super::assignment::{Target, Targets};
 use super::binding::{Entries, Followed, entries, followed};
 use super::replacement::Verdict;
 use super::transition::{Transition, floored};
-use super::{Action, Bounds, Cluster, ClusterState, Entry, Memory, Note, Request, Step, Wait, Why};
+use super::{Action, Bounds, Cluster, ClusterState, Entry, Eviction, Memory, Note, Request, Step, Wait, Why};
 use crate::decision::split::Replicas;
 
 /// The steps, the final entries of the binding, and where no step writes them, what they are to follow.
@@ -40,15 +40,10 @@ pub(super) fn steps<'a>(
     let goes: Vec<bool> = clusters.iter().zip(transitions).zip(verdicts).map(goes).collect();
     let Entries { now, last, evictions } = entries(request, clusters, targets, transitions, &goes, &writes.fresh);
     let mut steps: Vec<Step<'_>> = lowered_first(writes.now).collect();
-    let as_bound =
-        clusters.iter().filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
-    let followed = if as_bound.eq(now.iter().copied()) {
-        followed(request, clusters, targets, transitions, &now)
-    } else {
-        let action = Action::UpdateBinding { entries: now.clone(), evictions };
-        steps.push(Step { action, wait: Wait::Nothing, why: Why::BindingUpdated });
-        None
-    };
+    let bind = bind(clusters, &now, evictions);
+    let follows = || followed(request, clusters, targets, transitions, &now);
+    let followed = if bind.is_some() { None } else { follows() };
+    steps.extend(bind);
     let scaled = clusters.iter().zip(targets).zip(transitions);
     steps.extend(
         scaled.filter_map(|((cluster, target), transition)| scale(cluster, &target.as_ref()?.memory, transition)),
@@ -77,6 +72,19 @@ fn lowered_first<'a>(writes: impl IntoIterator<Item = Step<'a>>) -> impl Iterato
     let (lowered, others): (Vec<_>, Vec<_>) =
         writes.into_iter().partition(|step| matches!(step.why, Why::MaxLowered { .. } | Why::ClusterLeaving));
     lowered.into_iter().chain(others)
+}
+
+/// The write of the entries, where the binding has others.
+pub(super) fn bind<'a>(
+    clusters: &[&'a Cluster<'a>],
+    entries: &[Entry<'a>],
+    evictions: Vec<Eviction<'a>>,
+) -> Option<Step<'a>> {
+    let bound = clusters.iter().filter(|cluster| !cluster.evicting);
+    let bound = bound.filter_map(|cluster| Some(Entry { cluster: cluster.name, replicas: cluster.entry? }));
+    let differs = !bound.eq(entries.iter().copied());
+    let action = Action::UpdateBinding { entries: entries.to_vec(), evictions };
+    differs.then_some(Step { action, wait: Wait::Nothing, why: Why::BindingUpdated })
 }
 
 /// What is written while no cluster serves: a lower max that is still on its way is raised again to what the cluster

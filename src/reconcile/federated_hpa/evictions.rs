@@ -17,6 +17,12 @@ pub(super) fn is_foreign(task: &Value) -> bool {
     text_of(task, "/producer") != names::PRODUCER
 }
 
+/// Whether Karmada evicts for a taint of the cluster: the cluster is judged by that taint, and stays out no longer than
+/// that is there.
+pub(super) fn is_for_a_taint(task: &Value) -> bool {
+    text_of(task, "/producer") == names::TAINT_MANAGER
+}
+
 /// The cluster of an eviction task, and when it began.
 pub(super) fn begun(task: &Value) -> Option<(&str, Timestamp)> {
     Some((text_of(task, "/fromCluster"), text_of(task, "/creationTimestamp").parse().ok()?))
@@ -35,9 +41,9 @@ pub(super) fn end(task: &Value) -> Option<Timestamp> {
     since.checked_add(own.unwrap_or(UNREADY)).ok()
 }
 
-/// Whether replicas are evicted gracefully, or are to be now, that do not run elsewhere yet, or that no cluster can run
-/// now: the cluster may answer again with all of them. Karmada ends such an eviction after its own time limit all the
-/// same.
+/// Whether replicas are evicted gracefully, or are to be now, that do not run elsewhere yet, that no cluster can run now,
+/// or is asked to: the cluster may answer again with all of them. Karmada ends such an eviction after its own time limit
+/// all the same.
 pub(super) fn evicts_unreplaced(binding: &Binding, plan: &Plan<'_>) -> bool {
     let mut tasks = binding.object.spec.graceful_eviction_tasks.iter();
     // It has two names, by the version of Karmada, and is the default.
@@ -47,7 +53,9 @@ pub(super) fn evicts_unreplaced(binding: &Binding, plan: &Plan<'_>) -> bool {
         Action::UpdateBinding { evictions, .. } => evictions.iter().any(|one| one.purge == Purge::Gracefully),
         _ => false,
     };
-    let missing = |note: &Note| matches!(note, Note::Missing { .. } | Note::AllAway { .. } | Note::NoCandidates);
+    let missing = |note: &Note| {
+        matches!(note, Note::Missing { .. } | Note::AllAway { .. } | Note::NoCandidates | Note::Suspended)
+    };
     (tasks.any(is_graceful) || plan.now().any(begins)) && plan.notes.iter().any(missing)
 }
 

@@ -37,6 +37,8 @@ pub const BINDING_ID: &str = "resourcebinding.karmada.io/permanent-id";
 /// Finalizer of a Work, with which Karmada removes the object from the cluster.
 pub const EXECUTION_FINALIZER: &str = "karmada.io/execution-controller";
 
+/// Producer of the eviction tasks of Karmada for taints.
+pub const TAINT_MANAGER: &str = "TaintManager";
 /// Producer of eviction tasks of fhpa.
 pub const PRODUCER: &str = "fhpa";
 

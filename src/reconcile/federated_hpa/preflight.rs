@@ -112,7 +112,7 @@ impl FederatedHpaWorker {
         let Some(binding) = view.binding.as_ref().filter(|binding| binding.marked().is_some()) else { return Ok(()) };
         let created = binding.object.metadata.creation_timestamp.as_ref();
         let waited = created.is_none_or(|created| (self.clock)().duration_since(created.0) >= UNDIVIDED);
-        if waited && binding.entries().is_empty() {
+        if waited && !binding.is_divided() {
             self.give_back(leader, &view.federated_hpa.key(), binding).await?;
         }
         Ok(())

@@ -385,5 +385,5 @@ impl FederatedHpaWorker {
 
 /// Whether Karmada's scheduler may be suspended: while the object itself is, nothing else would divide a new binding.
 fn may_suspend(view: &View, binding: &Binding) -> bool {
-    !view.federated_hpa.suspended() || !binding.entries().is_empty()
+    !view.federated_hpa.suspended() || binding.is_divided()
 }

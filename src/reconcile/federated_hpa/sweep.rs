@@ -34,7 +34,7 @@ impl FederatedHpaWorker {
         // A suspended object divides nothing, so Karmada's scheduler does it first.
         let served = |entry: &FederatedHpaEntry, binding: &Binding| {
             let suspended = self.suspends(entry);
-            if suspended { entry.held() && !binding.entries().is_empty() } else { entry.held() || self.serves(entry) }
+            if suspended { entry.held() && binding.is_divided() } else { entry.held() || self.serves(entry) }
         };
         let is_served = |marked: &Marked| marked.federated_hpas.iter().any(|entry| served(entry, &marked.binding));
         let there = |binding: &Arc<Binding>| binding.object.metadata.deletion_timestamp.is_none();

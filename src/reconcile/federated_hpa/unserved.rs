@@ -81,7 +81,7 @@ impl FederatedHpaWorker {
         self.report_unplanned(leader, view, conditions::CONFLICT, message).await?;
         let entry = &view.federated_hpa;
         let divides = self.serves(rival) && !rival.suspended();
-        let undivided = |binding: &&Arc<Binding>| binding.marked().is_some() && binding.entries().is_empty();
+        let undivided = |binding: &&Arc<Binding>| binding.marked().is_some() && !binding.is_divided();
         match view.binding.as_ref().filter(undivided) {
             Some(binding) if !divides && !entry.held() => self.give_back(leader, &entry.key(), binding).await,
             // The other one may be pointed elsewhere, and what it writes last wakes nobody.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fhpa::playground::json::{items, text};
+use fhpa::playground::fleet::Plan;
+use fhpa::playground::json::{items, label, text};
+use fhpa::playground::karmada;
 use futures::StreamExt as _;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
@@ -10,9 +12,10 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::departures::{ALL, OTHERS, least, ready, uneven};
+use super::departures::{ALL, OTHERS, least, ready, roomy, runs_unevenly, uneven};
 use super::failures::unmoved;
-use super::{Stage, weights};
+use super::{Stage, plan, weights};
+use crate::stories::Process;
 
 /// Eviction tasks as they are written: karmada-controller-manager removes them when the replacement is ready.
 type Tasks = Arc<Mutex<Vec<Value>>>;
@@ -119,5 +122,87 @@ async fn a_taint_that_the_placement_tolerates_moves_nothing() {
     stage.patch_cluster("member1", json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}})).await;
     stage.pass(120).await;
     assert_eq!(stage.replicas().await, "10 3 2", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+/// A Karmada that evicts for taints.
+fn evicts() -> karmada::Timing {
+    karmada::Timing { failover: true, ..karmada::Timing::default() }
+}
+
+/// Three pods in the only cluster of their policy.
+async fn alone() -> (Stage, Process) {
+    let stage = Stage::with(Plan { karmada: evicts(), ..plan(2) }).await;
+    let divided = json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted"});
+    stage.web(3, json!({"clusterAffinity": {"clusterNames": ["member1"]}, "replicaScheduling": divided})).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(3, 9, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!((stage.entries().await, ready(&stage, &["member1"]).await), ("member1=3".into(), 3));
+    (stage, one)
+}
+
+impl Stage {
+    /// Puts a taint on the first member that nobody tolerates, or takes it away.
+    async fn taint(&self, on: bool) {
+        let taint = json!({"key": "maintenance", "effect": "NoExecute"});
+        let taints = if on { json!([taint]) } else { json!([]) };
+        self.patch_cluster("member1", json!({"spec": {"taints": taints}})).await;
+    }
+
+    /// How many evictions are under way.
+    async fn evictions(&self) -> usize {
+        items(&self.get("ResourceBinding", "web-deployment").await, "/spec/gracefulEvictionTasks").len()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_for_a_taint_that_is_gone_is_taken_back_where_nobody_runs_the_replicas() {
+    let (stage, one) = alone().await;
+    stage.taint(true).await;
+    assert_eq!(least(&stage, &["member1"], 40).await, 3);
+    assert_eq!((stage.entries().await, stage.evictions().await), (String::new(), 1), "Karmada evicts it");
+    stage.taint(false).await;
+    let least = least(&stage, &["member1"], 700).await;
+    assert_eq!((least, stage.entries().await, stage.evictions().await), (3, "member1=3".into(), 0));
+    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_for_a_taint_that_is_gone_is_taken_back_where_others_run_a_part_of_the_replicas() {
+    let stage = Stage::with(Plan { karmada: evicts(), ..roomy() }).await;
+    let one = runs_unevenly(&stage, 30, json!({})).await;
+    stage.fleet.hold_pods("member2", true).unwrap();
+    stage.taint(true).await;
+    assert_eq!(least(&stage, &ALL, 60).await, 15);
+    assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    assert!(ready(&stage, &["member3"]).await > 2, "{:?}", stage.messages().await);
+    stage.taint(false).await;
+    let least = least(&stage, &ALL, 700).await;
+    assert!(least >= 15 && stage.evictions().await == 0, "{least}: {:?}", stage.messages().await);
+    assert!(stage.entries().await.contains("member1="), "{}", stage.entries().await);
+    assert!(stage.budget.most() <= 30, "{}", stage.budget.history());
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_suspended_while_all_its_replicas_are_evicted_keeps_its_workload() {
+    let (stage, one) = alone().await;
+    stage.taint(true).await;
+    stage.pass(20).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"suspend": true}})).await;
+    stage.pass(20).await;
+    let held = async || {
+        let (web, binding) =
+            (stage.get("Deployment", "web").await, stage.get("ResourceBinding", "web-deployment").await);
+        let retains = label(&web, "resourcetemplate.karmada.io/retain-replicas") == "true";
+        (retains, binding["spec"]["suspension"]["scheduling"] == true)
+    };
+    assert_eq!(held().await, (true, true));
+    stage.taint(false).await;
+    let least = least(&stage, &["member1"], 700).await;
+    assert_eq!((least, held().await, stage.entries().await), (3, (true, true), "member1=3".into()));
     one.stop().await;
 }

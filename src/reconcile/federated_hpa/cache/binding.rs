@@ -186,10 +186,16 @@ impl Binding {
         self.annotation(names::SUSPENDED_BEFORE) == Some("true")
     }
 
+    /// Whether its workload was divided, and may run: what is evicted from all clusters still does.
+    #[must_use]
+    pub fn is_divided(&self) -> bool {
+        !self.entries.is_empty() || !self.object.spec.graceful_eviction_tasks.is_empty()
+    }
+
     /// Whether somebody else keeps its workload from being divided for the first time.
     #[must_use]
     pub fn is_held_back(&self) -> bool {
-        self.suspended() && self.marked().is_none() && self.entries.is_empty()
+        self.suspended() && self.marked().is_none() && !self.is_divided()
     }
 
     /// Whether a policy claims it: only then Karmada copies into it what its template asks for.

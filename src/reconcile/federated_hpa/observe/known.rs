@@ -14,7 +14,7 @@ use crate::decision::plan::{Bounds, Failed, Memory};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
-use crate::reconcile::federated_hpa::evictions::{begun, end, is_foreign, text_of};
+use crate::reconcile::federated_hpa::evictions::{begun, end, is_for_a_taint, is_foreign, text_of};
 
 /// Known state of each cluster, by name.
 pub(super) struct KnownClusters<'a> {
@@ -34,9 +34,14 @@ impl<'a> KnownClusters<'a> {
         let tasks = &spec.graceful_eviction_tasks;
         let kept = view.federated_hpa.desired().map(|(cluster, kept)| (cluster, convert::memory::read(kept)));
         let mut kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
-        for (cluster, since) in tasks.iter().filter(|task| is_foreign(task)).filter_map(begun) {
+        for task in tasks.iter().filter(|task| is_foreign(task)) {
+            let Some((cluster, since)) = begun(task) else { continue };
             let (_, memory) = kept.entry(cluster).or_default();
-            memory.evicted = memory.evicted.max(Some(since));
+            if is_for_a_taint(task) {
+                memory.failed = Failed::with_eviction(memory.failed, Some(since));
+            } else {
+                memory.evicted = memory.evicted.max(Some(since));
+            }
         }
         for (_, memory) in kept.values_mut() {
             memory.failed = Failed::with_eviction(memory.failed, memory.evicted);

@@ -16,6 +16,7 @@ use crate::convert::instant::stored;
 use crate::decision::plan::{Action, Entry, Eviction, Purge};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::evictions::text_of;
 use crate::reconcile::federated_hpa::manifest::{self, Write};
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::members::proxied;
@@ -105,7 +106,8 @@ impl Applier {
         Err(names_taken(cluster).into())
     }
 
-    /// Writes the entries with all fields that the scheduler would write with them, in one patch; then the condition.
+    /// Writes the entries with all fields that the scheduler would write with them, in one patch; then the condition. An
+    /// entry takes the place of an eviction task: nothing else ends the task before its replicas are gone.
     async fn bind(
         &self,
         about: ApplyContext<'_>,
@@ -119,13 +121,14 @@ impl Applier {
             "metadata": {"annotations": {names::APPLIED_PLACEMENT: about.binding.stored_placement()}},
             "spec": {"clusters": clusters},
         });
-        if !evictions.is_empty() {
-            let mut tasks = binding.spec.graceful_eviction_tasks.clone();
-            let now = (self.clock)();
-            tasks.extend(evictions.iter().map(|eviction| task(*eviction, now)));
-            if let Some(spec) = patch.get_mut("spec").and_then(Value::as_object_mut) {
-                spec.insert("gracefulEvictionTasks".to_owned(), json!(tasks));
-            }
+        let before = &binding.spec.graceful_eviction_tasks;
+        let leaves = |task: &&Value| entries.iter().all(|entry| entry.cluster != text_of(task, "/fromCluster"));
+        let mut tasks: Vec<Value> = before.iter().filter(leaves).cloned().collect();
+        let now = (self.clock)();
+        tasks.extend(evictions.iter().map(|eviction| task(*eviction, now)));
+        if let Some(spec) = patch.get_mut("spec").and_then(Value::as_object_mut).filter(|_| tasks != *before) {
+            let tasks = if tasks.is_empty() { Value::Null } else { json!(tasks) };
+            spec.insert("gracefulEvictionTasks".to_owned(), tasks);
         }
         let written = self.writer.binding(about.leader, binding, patch, false).await?;
         if about.evicts {
