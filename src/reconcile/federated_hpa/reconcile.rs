@@ -267,7 +267,8 @@ impl FederatedHpaWorker {
         };
         let quiet = conditions::upstream_until(view, now);
         let evicts = evicts_unreplaced(binding, &plan);
-        let about = ApplyContext { leader, view, binding, group: observed.group, evicts };
+        let selected = observed.selected();
+        let about = ApplyContext { leader, view, binding, group: observed.group, evicts, selected: &selected };
         let Outcome { wrote, failed, stale } = carry_out(&self.applier, about, &plan).await?;
         let failed = failed.or(untaken);
         if wrote && failed.is_none() {

@@ -1,11 +1,11 @@
-//! Karmada evicts what a cluster runs.
+//! Karmada evicts what a cluster runs, and the policy changes while fhpa is away: what is to stay stays.
 
 use std::time::Duration;
 
 use kube::api::Patch;
 use serde_json::{Value, json};
 
-use crate::stand::Stand;
+use crate::stand::{MEMBERS, Stand};
 
 /// Puts a taint on the first member that nobody tolerates, or takes it away.
 async fn taint(stand: &Stand, on: bool) {
@@ -64,4 +64,24 @@ pub async fn an_eviction_that_nobody_replaces_is_taken_back(stand: &mut Stand) {
         suspend(stand, name, false).await;
         stand.clear(name).await;
     }
+}
+
+/// The policy is narrowed and the object deleted while fhpa is away: Karmada moves what is outside the policy.
+pub async fn a_narrowed_policy_is_carried_out_after_the_release(stand: &mut Stand) {
+    let name = "narrowed";
+    super::leave::fifteen(stand, name, 30).await;
+    stand.fhpa.kill_all();
+    stand.policy(name, "Deployment", &MEMBERS[1..]).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
+    stand.fhpa.run("one");
+    stand.fhpa.run("two");
+    stand.later(Duration::from_secs(120), "the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
+    stand
+        .later(Duration::from_secs(60), "Karmada moves what member1 ran", async |stand| {
+            stand.observer.ready_in("member1", name) == 0 && stand.observer.ready(name) == 15
+        })
+        .await;
+    assert_eq!(placed(stand, name).await.0, MEMBERS[1..]);
+    stand.clear(name).await;
 }

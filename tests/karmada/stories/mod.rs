@@ -65,6 +65,7 @@ pub const ALL: &[(&str, Story)] = stories! {
     "karmadas_own_failover_waits_for_the_replacement": fail::karmadas_own_failover_waits_for_the_replacement,
     "an_eviction_that_nobody_can_replace_waits": fail::an_eviction_that_nobody_can_replace_waits,
     "an_eviction_that_nobody_replaces_is_taken_back": evicted::an_eviction_that_nobody_replaces_is_taken_back,
+    "a_narrowed_policy_is_carried_out_after_the_release": evicted::a_narrowed_policy_is_carried_out_after_the_release,
     "a_workload_that_runs_nowhere_keeps_its_replicas": release::a_workload_that_runs_nowhere_keeps_its_replicas,
     "what_cannot_be_scaled_is_refused": release::what_cannot_be_scaled_is_refused,
     "handing_back_moves_no_pod": release::handing_back_moves_no_pod,

@@ -106,9 +106,8 @@ impl Pods {
                 past.switched = if hpa.centralized { past.switched.or(Some(world.now)) } else { None };
             }
             // One that nobody ever held was not released.
-            let since = if past.moves_after { world.now.checked_sub(AFTERMATH).ok() } else { Some(world.now) };
+            let since = if past.divides_anew { world.now.checked_sub(AFTERMATH).ok() } else { Some(world.now) };
             past.released = if held { None } else { past.released.or(since.filter(|_| past.held)) };
-            past.moves_after &= held;
             past.exceed(target, world);
             if held && !past.held {
                 past.taken = Some(world.now);
@@ -170,8 +169,8 @@ impl Pods {
             let before = past.placement.replace(binding.placement);
             if before.is_some_and(|before| before != binding.placement) {
                 past.placed = Some(world.now);
-                past.moves_after |= world.acts_on(target).is_some_and(|(_, hpa)| hpa.deleting || hpa.target != *target);
             }
+            past.divides_anew = !binding.suspended && (past.divides_anew || !binding.applied);
             if past.released.is_some() && before.is_some_and(|before| before != binding.placement) {
                 past.released = world.now.checked_sub(AFTERMATH).ok();
             }

@@ -46,8 +46,8 @@ pub struct Past {
     pub failed: Vec<(Timestamp, Timestamp)>,
     /// Whether that lasts.
     pub fails: bool,
-    /// Whether it got another placement while it was about to be given back, to be deleted or for another workload.
-    pub moves_after: bool,
+    /// Whether it was given back with another placement than its entries stand for: Karmada's scheduler divides anew.
+    pub divides_anew: bool,
     /// What ran beyond max when max fell, as far as it was not removed yet, and until when it may be.
     pub excess: i64,
     pub excess_until: Option<Timestamp>,
@@ -171,7 +171,8 @@ impl Past {
 
     /// Whether what happens is still fhpa's doing.
     pub fn is_bound(&self, world: &World) -> bool {
-        self.held || self.released.is_some_and(|since| world.now.duration_since(since) < AFTERMATH)
+        let held = self.held && !self.divides_anew;
+        held || self.released.is_some_and(|since| world.now.duration_since(since) < AFTERMATH)
     }
 
     /// Has others carry so much of the demand of `cluster`. Returns what nobody carries.

@@ -172,6 +172,8 @@ pub struct Binding {
     pub divided: Option<Timestamp>,
     /// A digest of the placement that Karmada took from the policy.
     pub placement: u64,
+    /// Whether its entries are marked as scheduled for that.
+    pub applied: bool,
     /// Replicas by cluster.
     pub entries: BTreeMap<String, i64>,
     /// Thousandths of each resource that a replica requests.

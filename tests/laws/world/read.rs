@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fhpa::decision::plan::Note;
 use fhpa::decision::quantity::milli;
-use fhpa::playground::json::{at, deleting};
+use fhpa::playground::json::{annotation, at, deleting};
 pub use fhpa::playground::json::{int, items, text, truth};
 use fhpa::reconcile::federated_hpa::names;
 use fhpa::runtime::watch::{MANAGED_BY, OURS};
@@ -140,6 +140,7 @@ pub(super) fn binding(object: &Value) -> Binding {
     let told = items(object, "/status/aggregatedStatus").iter();
     let told = told.filter_map(|item| Some((text(item, "/clusterName").to_owned(), int(item, "/status/replicas")?)));
     let purge = text(object, "/spec/failover/cluster/purgeMode");
+    let applied: Option<Value> = serde_json::from_str(annotation(object, names::APPLIED_PLACEMENT)).ok();
     Binding {
         target: Target {
             kind: format!("{} {}", resource("apiVersion"), resource("kind")),
@@ -149,6 +150,7 @@ pub(super) fn binding(object: &Value) -> Binding {
         divides: text(object, "/spec/placement/replicaScheduling/replicaSchedulingType") == "Divided",
         divided: None,
         placement: digest(at(object, "/spec/placement")),
+        applied: applied.as_ref() == at(object, "/spec/placement"),
         entries: entries.collect(),
         requests: amounts(object, "/spec/replicaRequirements/resourceRequest"),
         told: told.collect(),

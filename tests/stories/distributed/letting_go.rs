@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::bed::role::Role;
 use crate::stories::Process;
 
+use super::departures::{OTHERS, ready, uneven};
 use super::{Stage, hpa, kind, policy, weights};
 
 /// The FederatedHPA is gone, and Karmada has the workload as the user wants it.
@@ -358,4 +359,32 @@ async fn a_workload_that_somebody_else_holds_back_is_not_divided_before_they_let
     let binding = stage.get("ResourceBinding", "web-deployment").await;
     assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null);
     one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_deleted_after_its_policy_was_narrowed_leaves_no_pod_outside_the_policy() {
+    // Nobody leads meanwhile, or the first cluster is being replaced.
+    for led in [false, true] {
+        let (stage, mut one) = uneven(30, json!({})).await;
+        if led {
+            stage.fleet.hold_pods("member2", true).unwrap();
+        } else {
+            one.kill().await;
+            one = stage.controller("two");
+        }
+        let mut placement = weights(&[10, 3, 2]);
+        placement["clusterAffinity"] = json!({"clusterNames": OTHERS});
+        stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": placement}})).await;
+        stage.pass(3).await;
+        stage.delete("FederatedHPA", "web").await;
+        one.leads().await;
+        stage.fleet.hold_pods("member2", false).unwrap();
+        stage.pass(120).await;
+        // While it is replaced both are asked for.
+        is_let_go(&stage, if led { 25 } else { 15 }).await;
+        assert!(!stage.entries().await.contains("member1"), "led {led}: {}", stage.entries().await);
+        let running = (ready(&stage, &["member1"]).await, ready(&stage, &OTHERS).await);
+        assert!(running.0 == 0 && running.1 >= 15, "led {led}: {running:?}");
+        one.stop().await;
+    }
 }

@@ -116,6 +116,12 @@ pub struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
+    /// The clusters that the rules select, by name.
+    #[must_use]
+    pub fn selected(&self) -> Vec<&'a str> {
+        self.request.clusters.iter().filter(|cluster| cluster.chosen).map(|cluster| cluster.name).collect()
+    }
+
     /// Clusters whose free capacity affects the assignment of the plan; empty where the assignment is kept, or does not
     /// depend on it.
     #[must_use]

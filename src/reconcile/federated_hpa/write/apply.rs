@@ -49,6 +49,17 @@ pub struct ApplyContext<'a> {
     /// Whether an eviction by Karmada must not end yet. It ends when all clusters of a division that counts as scheduled
     /// are healthy, so the division does not count as scheduled.
     pub evicts: bool,
+    /// The clusters that the rules select, by name. While another one has an entry, the entries stand for an earlier
+    /// placement: that one stays written as applied, so that karmada-scheduler divides anew where the workload is handed
+    /// back.
+    pub selected: &'a [&'a str],
+}
+
+impl ApplyContext<'_> {
+    /// Whether entries in these clusters stand for the placement of the binding.
+    fn are_placed<'c>(&self, mut clusters: impl Iterator<Item = &'c str>) -> bool {
+        clusters.all(|cluster| self.selected.binary_search(&cluster).is_ok())
+    }
 }
 
 impl Applier {
@@ -117,10 +128,13 @@ impl Applier {
         let binding = &about.binding.object;
         let clusters: Vec<Value> =
             entries.iter().map(|entry| json!({"name": entry.cluster, "replicas": entry.replicas})).collect();
-        let mut patch = json!({
-            "metadata": {"annotations": {names::APPLIED_PLACEMENT: about.binding.stored_placement()}},
-            "spec": {"clusters": clusters},
-        });
+        let mut patch = json!({"spec": {"clusters": clusters}});
+        if let Some(patch) =
+            patch.as_object_mut().filter(|_| about.are_placed(entries.iter().map(|entry| entry.cluster)))
+        {
+            let annotations = json!({names::APPLIED_PLACEMENT: about.binding.stored_placement()});
+            patch.insert("metadata".to_owned(), json!({"annotations": annotations}));
+        }
         let before = &binding.spec.graceful_eviction_tasks;
         let leaves = |task: &&Value| entries.iter().all(|entry| entry.cluster != text_of(task, "/fromCluster"));
         let mut tasks: Vec<Value> = before.iter().filter(leaves).cloned().collect();
@@ -157,7 +171,8 @@ impl Applier {
     /// As [`Self::apply`].
     pub async fn follow(&self, about: ApplyContext<'_>) -> Result<bool, WriteError> {
         let binding = &about.binding.object;
-        if !about.binding.is_applied() {
+        let entries = about.binding.entries().iter();
+        if !about.binding.is_applied() && about.are_placed(entries.map(|(cluster, _)| cluster)) {
             let applied = about.binding.stored_placement();
             let patch = json!({"metadata": {"annotations": {names::APPLIED_PLACEMENT: applied}}});
             let written = self.writer.binding(about.leader, binding, patch, false).await?;

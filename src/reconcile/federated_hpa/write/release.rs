@@ -263,7 +263,8 @@ impl Release<'_> {
     ) -> Result<(bool, bool), WriteError> {
         let Self { applier, leader, view, .. } = self;
         let group = &binding.object.status.scheduler_observing_affinity_name;
-        let about = ApplyContext { leader, view, binding, group, evicts: false };
+        // An entry stands for the placement by which it was written: after another one Karmada divides anew.
+        let about = ApplyContext { leader, view, binding, group, evicts: false, selected: &[] };
         let stored = binding.entries().iter().map(|(cluster, replicas)| (cluster, *replicas));
         if stored.eq(entries.iter().map(|entry| (entry.cluster, number(entry.replicas)))) {
             return Ok((self.attempt(applier.follow(about).await)?.unwrap_or(false), false));
