@@ -2,6 +2,7 @@
 
 mod adapter;
 mod ambiguous;
+mod evictions;
 mod faults;
 mod halted;
 mod modes;

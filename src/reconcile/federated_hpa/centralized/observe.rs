@@ -22,6 +22,7 @@ use crate::decision::plan::Policy;
 use crate::decision::selector::Selector;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
+use crate::reconcile::federated_hpa::evictions::text_of;
 use crate::reconcile::federated_hpa::observe::PlacementSpec;
 
 /// How long to wait for pods that were never listed.
@@ -115,6 +116,7 @@ impl<'a> MetricQueries<'a> {
         if clusters.is_empty() && binding.object.spec.replicas.unwrap_or_default() == 0 {
             clusters = selected(view, binding, now);
         }
+        clusters.extend(evicted(view, binding));
         let evicting = !binding.object.spec.graceful_eviction_tasks.is_empty();
         Self { clusters, metrics, duplicated: duplicated(binding), evicting }
     }
@@ -229,6 +231,14 @@ fn unreadable<'a>() -> ClusterMetric<'a> {
 fn assigned<'a>(view: &View, name: &'a str, number: i32) -> Assigned<'a> {
     let member: Option<&Member<'static>> = view.fleet.get(name).map(|(member, _)| member);
     Assigned { name, replicas: replicas(number), ready: member.is_some_and(Member::answers) }
+}
+
+/// The clusters that answer and that the workload is evicted from. Their pods carry load until Karmada ends that, and none
+/// of the requested replicas is theirs.
+fn evicted<'a>(view: &'a View, binding: &'a Binding) -> impl Iterator<Item = Assigned<'a>> {
+    let tasks = binding.object.spec.graceful_eviction_tasks.iter();
+    let left = tasks.map(|task| assigned(view, text_of(task, "/fromCluster"), 0)).filter(|cluster| cluster.ready);
+    left.filter(|cluster| binding.entries().iter().all(|(name, _)| name != cluster.name))
 }
 
 /// The clusters that the placement selects, none of which has replicas: karmada-scheduler may leave all of them out of the
