@@ -2,6 +2,7 @@
 
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::validation::Settings;
+use fhpa::playground::member::Link;
 use serde_json::json;
 
 use super::running;
@@ -32,6 +33,40 @@ async fn a_switch_of_the_mode_moves_no_pod_in_either_direction() {
     assert_eq!(hpa["metadata"].get("finalizers"), None, "nothing is left to be handed back");
     stage.load(540).await;
     stage.until_scale(11, 90).await;
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_of_the_mode_keeps_what_a_member_asked_for_while_it_was_away() {
+    let (stage, one) = running(2, json!({"mode": "Distributed"})).await;
+    stage.fleet.cut("member2", Link::Refused).unwrap();
+    stage.pass(60).await;
+    stage.load(700).await;
+    stage.pass(60).await;
+    assert_eq!(stage.replicas().await, "10 5", "its own HPA goes on");
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+    stage.pass(60).await;
+    stage.fleet.cut("member2", Link::Up).unwrap();
+    for _ in 0..120 {
+        stage.pass(1).await;
+        assert_eq!(stage.replicas().await, "10 5", "{:?}", stage.messages().await);
+    }
+    assert_eq!((stage.scale().await, stage.condition("Ready").await.0), (15, "True TargetReady".into()));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_of_the_mode_waits_three_minutes_for_a_member_that_does_not_answer() {
+    let (stage, one) = running(2, json!({"mode": "Distributed"})).await;
+    stage.fleet.cut("member2", Link::Refused).unwrap();
+    stage.pass(60).await;
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+    stage.pass(170).await;
+    assert_eq!(stage.conditions().await[0], "Assigned=False HandingBack");
+    assert!(!stage.bounds().await.contains('-'), "nobody loses its HPA before: {}", stage.bounds().await);
+    stage.pass(70).await;
+    let hpa = stage.get("FederatedHPA", "web").await;
+    assert_eq!(hpa["metadata"].get("finalizers"), None, "{:?}", stage.messages().await);
     one.stop().await;
 }
 

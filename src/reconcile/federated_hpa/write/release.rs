@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -88,6 +89,9 @@ impl Release<'_> {
     pub async fn go_on(self) -> Result<Released, WriteError> {
         let Self { takeover, view, .. } = self;
         takeover.forget(&view.federated_hpa.key());
+        if self.awaits_silent() {
+            return Ok(Released::Waits(LOOK));
+        }
         self.note(|progress| _ = progress.since.get_or_insert_with(|| self.begun()));
         if let Some(step) = self.recall().await? {
             return Ok(step);
@@ -99,6 +103,25 @@ impl Release<'_> {
             return self.hand_back(binding).await;
         }
         Ok(Released::Wholly(self.known().undone))
+    }
+
+    /// Whether a cluster that runs the workload does not answer, and is still waited for: its HPA goes on there, and what
+    /// it asks for by now is known only once the cluster is back. Without the label Karmada would set it to what was last
+    /// known. Until then the other clusters keep their HPAs, too.
+    fn awaits_silent(self) -> bool {
+        let Self { view, .. } = self;
+        let runs = |cluster: &str| {
+            view.taken_over_binding
+                .as_deref()
+                .is_some_and(|binding| binding.entries().iter().any(|(name, _)| name == cluster))
+        };
+        let mut members = view.member_hpas.iter().map(|member_hpa| member_hpa.cluster());
+        // An installation that goes waits for nobody.
+        !self.retires
+            && self.waited < PATIENCE
+            && members
+                .any(|cluster| view.fleet.get(cluster).is_some_and(|(member, _)| !member.answers()) && runs(cluster))
+            && self.takeover.releases.waits(self.key, Some(SignedDuration::ZERO))
     }
 
     pub(super) fn known(self) -> ReleaseProgress {
