@@ -1,11 +1,13 @@
 //! Objects of fhpa's kinds: their paths, and writes of their status. Talks to the API server.
 
+use http::HeaderValue;
+use http::header::CONTENT_TYPE;
 use kube::Client;
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, ValidationDirective};
 use kube::core::Request;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::events::Reference;
 use super::failure::{Asked, WriteError};
@@ -74,7 +76,9 @@ impl Own<'_> {
             .await
     }
 
-    /// Applies `status` as `manager`, provided that the object is unchanged. Returns the stored object.
+    /// Writes `status` in place of the stored one, as `manager`, provided that the object is unchanged. Returns the stored
+    /// object. Whoever wrote the earlier one: an apply would leave what other managers own, as Karmada's own controllers
+    /// do of each object that they ran.
     ///
     /// # Errors
     /// As [`Self::patch`], and when the object changed or is gone.
@@ -85,19 +89,44 @@ impl Own<'_> {
         manager: &str,
         status: &(impl Serialize + Sync),
     ) -> Result<T, WriteError> {
-        let body = json!({
-            "apiVersion": api_version(),
-            "kind": self.kind,
-            "metadata": {
-                "name": &*self.key.name,
-                "namespace": &*self.key.namespace,
-                "uid": self.uid,
-                "resourceVersion": self.version,
-            },
-            "status": status,
+        let patch = json!([self.is_unchanged(), {"op": "add", "path": "/status", "value": status}]);
+        self.json_patch(client, leader, Some("status"), manager, &patch).await
+    }
+
+    /// The operation by which the API server refuses a JSON patch when the object changed.
+    #[must_use]
+    pub fn is_unchanged(&self) -> Value {
+        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": self.version})
+    }
+
+    /// As [`Self::patch`], with a JSON patch.
+    ///
+    /// # Errors
+    /// As [`Self::patch`].
+    pub async fn json_patch<T: DeserializeOwned>(
+        &self,
+        client: &Client,
+        leader: &Leader,
+        subresource: Option<&str>,
+        manager: &str,
+        operations: &Value,
+    ) -> Result<T, WriteError> {
+        let parameters = PatchParams {
+            field_manager: Some(manager.to_owned()),
+            // A field that the definition in use lacks is refused, as by an apply, and not dropped.
+            field_validation: Some(ValidationDirective::Strict),
+            ..PatchParams::default()
+        };
+        let (requests, patch) = (self.requests(), Patch::Merge(operations));
+        let request = match subresource {
+            Some(subresource) => requests.patch_subresource(subresource, &self.key.name, &parameters, &patch),
+            None => requests.patch(&self.key.name, &parameters, &patch),
+        };
+        let request = request.map(|mut request| {
+            // An array of operations is not a merge patch.
+            request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json-patch+json"));
+            request
         });
-        let parameters = PatchParams::apply(manager).force();
-        let request = self.requests().patch_subresource("status", &self.key.name, &parameters, &Patch::Apply(&body));
-        self.patch(client, leader, Some("status"), request).await
+        self.patch(client, leader, subresource, request).await
     }
 }

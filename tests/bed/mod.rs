@@ -9,6 +9,7 @@ pub mod admission;
 pub mod objects;
 mod recording;
 pub mod role;
+pub mod upstream;
 pub mod webhook;
 
 use std::{future::Future, time::Duration};

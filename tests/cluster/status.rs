@@ -145,16 +145,15 @@ fn statuses_of_large_fleets_fit_into_the_store() {
 async fn a_real_api_server_stores_the_statuses_of_large_fleets_and_says_when_one_is_too_large() {
     let Some(plane) = ControlPlane::shared("the status of 5,000 clusters in a real etcd") else { return };
     let hpas: Api<FederatedHPA> = Api::namespaced(plane.client().await, "default");
-    let apply = |manager: &str| PatchParams::apply(manager).force();
+    let user = PatchParams::apply("user").force();
+    let ours = PatchParams { field_manager: Some("fhpa-status".to_owned()), ..PatchParams::default() };
     for (index, (clusters, desired)) in SIZES.into_iter().enumerate() {
         let name = format!("large-{index}");
-        hpas.patch(&name, &apply("user"), &Patch::Apply(&object(&name))).await.unwrap();
+        hpas.patch(&name, &user, &Patch::Apply(&object(&name))).await.unwrap();
         let mut status = status(clusters, desired);
         for current in [1, 2] {
             status.current_replicas = Some(current);
-            let body = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
-                "metadata": {"name": name}, "status": status});
-            let written = hpas.patch_status(&name, &apply("fhpa-status"), &Patch::Apply(&body)).await;
+            let written = hpas.patch_status(&name, &ours, &Patch::Merge(json!({"status": status}))).await;
             let written =
                 serde_json::to_vec(&written.unwrap_or_else(|error| panic!("{clusters} clusters: {error}"))).unwrap();
             let estimated = serde_json::to_vec(&status).unwrap().len() + object(&name).to_string().len() + AROUND;
@@ -162,14 +161,13 @@ async fn a_real_api_server_stores_the_statuses_of_large_fleets_and_says_when_one
         }
         hpas.delete(&name, &kube::api::DeleteParams::default()).await.unwrap();
     }
-    hpas.patch("huge", &apply("user"), &Patch::Apply(&object("huge"))).await.unwrap();
+    hpas.patch("huge", &user, &Patch::Apply(&object("huge"))).await.unwrap();
     let (too_large, key) = (TooLarge::default(), Key::new("default", "huge"));
     let mut status = status(5_000, full);
     let mut refusals = 0;
     loop {
-        let body = json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
-            "metadata": {"name": "huge"}, "status": status});
-        let Err(refused) = hpas.patch_status("huge", &apply("fhpa-status"), &Patch::Apply(&body)).await else { break };
+        let whole = Patch::Merge(json!({"status": status}));
+        let Err(refused) = hpas.patch_status("huge", &ours, &whole).await else { break };
         let asked = Asked { verb: "patch", group: "", resource: "", object: &"it" };
         assert_eq!(Failure::of(&refused, asked).reason, "TooLarge", "{refused}");
         refusals += 1;

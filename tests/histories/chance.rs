@@ -61,7 +61,9 @@ pub fn history(seed: u64, fields: &[Field]) -> History {
         steps.push(Step { what, then: *chance.one_of(&WAITS) });
     }
     let guarded = chance.yes(3);
-    History { clusters, guarded, odd: odd(seed, clusters), steps }
+    // Most objects that fhpa meets were there before it.
+    let migrated = !Chance::new(seed.rotate_left(32)).yes(3);
+    History { clusters, guarded, migrated, odd: odd(seed, clusters), steps }
 }
 
 /// One cluster in some fleets. Drawn apart, so that it changes nothing else of a history.

@@ -11,6 +11,7 @@ use super::objects::{cluster, cron, federated, kind, other_hpa, quota};
 use super::operation::{Operation, Stall, Trouble};
 use super::scene::Scene;
 use crate::bed::objects::deployment;
+use crate::bed::upstream;
 
 fn leases() -> Kind {
     Kind::regular("coordination.k8s.io/v1", "Lease", true)
@@ -166,9 +167,19 @@ impl Scene {
         }
     }
 
+    /// A FederatedHPA, as Karmada's own controller left it in a history of objects that it ran.
+    async fn begin(&self, workload: &str, spec: &Value) {
+        let known = self.control.get(&kind("FederatedHPA"), "prod", workload).await.unwrap();
+        self.write(&federated(workload, spec)).await;
+        if self.migrated && known.is_none() {
+            // Refused by the webhook, or written by fhpa meanwhile: there is none, or no other one.
+            let _: Result<(), kube::Error> = upstream::writes(self.fleet.control().client(), workload, 3).await;
+        }
+    }
+
     async fn users_do(&self, what: &Operation) {
         match what {
-            Operation::Create { workload, spec } => self.write(&federated(workload, spec)).await,
+            Operation::Create { workload, spec } => self.begin(workload, spec).await,
             Operation::Delete { workload } => self.remove("FederatedHPA", workload).await,
             Operation::Edit { workload, field, value } => self.edit("FederatedHPA", workload, field, value).await,
             Operation::CreateCron { workload, bounds, rules } => self.write(&cron(workload, *bounds, rules)).await,

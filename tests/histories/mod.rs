@@ -68,6 +68,7 @@ fn play_to(history: &History, tells: bool, look: Look) -> (Told, Rest) {
     let begun = now();
     runtime.block_on(async {
         let mut scene = Scene::with(history.clusters, history.guarded, &history.odd).await;
+        scene.migrated = history.migrated;
         if tells {
             println!("{} clusters, {:.1} s", history.clusters, begun.elapsed().as_secs_f64());
         }

@@ -151,6 +151,9 @@ pub struct History {
     /// The installation is kept as it is to be by the webhook, which is asked about definitions, and by the leader.
     #[serde(default)]
     pub guarded: bool,
+    /// Karmada's own controller ran each FederatedHPA before: it begins with the status that it wrote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub migrated: bool,
     /// By the number of the cluster.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub odd: BTreeMap<u32, Oddity>,

@@ -71,6 +71,8 @@ pub struct Scene {
     pub silent: Arc<AtomicBool>,
     /// The installation is kept as it is to be.
     pub guarded: bool,
+    /// Karmada's own controller ran each FederatedHPA before.
+    pub migrated: bool,
     /// An operator has frozen the controllers.
     pub frozen: bool,
     /// fhpa is installed, and its replicas may run.
@@ -119,6 +121,7 @@ impl Scene {
             replicas,
             silent,
             guarded,
+            migrated: false,
             frozen: false,
             installed: true,
             found: Vec::new(),

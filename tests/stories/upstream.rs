@@ -44,6 +44,30 @@ async fn a_failure_limit_of_zero_keeps_no_failure_and_crashes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_status_that_karmadas_controller_wrote_is_replaced_as_a_whole_and_then_left_alone() {
+    let stage = Stage::with_web("2026-11-20T08:29:50Z").await;
+    stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
+    let ran = |rule: &str| {
+        json!({"ruleName": rule, "nextExecutionTime": "2026-11-20T08:30:00Z", "successfulExecutions":
+            [{"scheduleTime": "2026-11-19T08:30:00Z", "executionTime": "2026-11-19T08:30:00Z", "appliedReplicas": 5}]})
+    };
+    let status = json!({"executionHistories": [ran("up"), ran("former")], "conditions": [{"type": "Former",
+        "status": "True", "reason": "Former", "message": "", "lastTransitionTime": "2026-11-19T08:30:00Z"}]});
+    let theirs = PatchParams { field_manager: Some("karmada-controller-manager".into()), ..PatchParams::default() };
+    stage.crons().patch_status("shop", &theirs, &Patch::Merge(json!({"status": status}))).await.unwrap();
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.until("2026-11-20T08:30:05Z").await;
+    assert_eq!(stage.replicas("web").await, 5);
+    assert_eq!(stage.history().await.len(), 1, "{:?}", stage.history().await);
+    assert_eq!(stage.conditions().await.len(), 3, "{:?}", stage.conditions().await);
+    stage.server.faults().record();
+    stage.pass(600).await;
+    assert_eq!(stage.writes(), [""; 0]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_federated_hpa_without_a_minimum_is_a_target() {
     let stage = unchecked("2026-11-20T08:29:50Z").await;
     stage.federated_hpa(None, 10).await;

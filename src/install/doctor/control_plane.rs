@@ -12,12 +12,13 @@ use serde_json::Value;
 
 use super::{CheckState, Context, Finding};
 use crate::controller::failure::{Asked, Failure};
+use crate::controller::managers;
 use crate::decision::freeze::{FREEZE, FROZEN, Freeze};
 use crate::decision::lease::{RESERVED, VERSION};
 use crate::install::apply::list;
 use crate::install::karmada::{Groups, LACKS, TO_DO};
 use crate::install::permissions::{PERMISSIONS, PermissionScope};
-use crate::reconcile::federated_hpa::status::conditions::UPSTREAM_RUNS;
+use crate::reconcile::federated_hpa::status::conditions::{UPSTREAM, UPSTREAM_IDLE};
 use crate::runtime::lease_handover::PARKED;
 
 /// Oldest minor version of Kubernetes 1 that supports the validation rules of the CRDs.
@@ -232,12 +233,42 @@ pub(super) async fn upstream(context: &Context) -> Vec<Finding> {
     found
 }
 
+/// Whether the object is one that they write: over what fhpa wrote, or of late where fhpa wrote nothing since.
 fn upstream_wrote(object: &Value, now: Timestamp) -> bool {
-    let shares = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let text = |share: &Value, name: &str| share.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    shares.into_iter().flatten().any(|share| {
-        let time = text(share, "time").parse::<Timestamp>().ok();
-        text(share, "manager") == "karmada-controller-manager"
-            && time.is_some_and(|time| now.duration_since(time) < UPSTREAM_RUNS)
-    })
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let all = |path| object.pointer(path).and_then(Value::as_array).into_iter().flatten();
+    let last = |managers: &[&str]| {
+        let theirs = all("/metadata/managedFields").filter(|share| managers.contains(&&*text(share, "manager")));
+        theirs.filter_map(|share| text(share, "time").parse::<Timestamp>().ok()).max()
+    };
+    let ours = last(&[managers::STATUS, managers::CRON_STATUS]);
+    let since = last(&["karmada-controller-manager"]).filter(|theirs| ours.is_none_or(|ours| *theirs >= ours));
+    let noticed = all("/status/conditions").any(|condition| text(condition, "reason") == UPSTREAM);
+    noticed || since.is_some_and(|theirs| now.duration_since(theirs) < UPSTREAM_IDLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn karmadas_controllers_run_where_fhpa_wrote_nothing_since_or_says_so() {
+        let now: Timestamp = "2026-11-20T08:00:00Z".parse().unwrap();
+        let share = |manager: &str, time: &str| json!({"manager": manager, "subresource": "status", "time": time});
+        let theirs = |time| share("karmada-controller-manager", time);
+        let ours = |time| share(managers::STATUS, time);
+        let ready = |reason: &str| json!([{"type": "Ready", "status": "False", "reason": reason}]);
+        for (shares, conditions, runs) in [
+            (json!([theirs("2026-11-20T07:59:00Z")]), json!(null), true),
+            (json!([theirs("2026-11-20T07:50:00Z")]), json!(null), false),
+            (json!([theirs("2026-11-20T07:59:00Z"), ours("2026-11-20T07:59:05Z")]), ready("HandingBack"), false),
+            (json!([theirs("2026-11-20T07:59:05Z"), ours("2026-11-20T07:59:00Z")]), ready("HandingBack"), true),
+            (json!([ours("2026-11-20T07:59:05Z")]), ready(UPSTREAM), true),
+        ] {
+            let object = json!({"metadata": {"managedFields": shares}, "status": {"conditions": conditions}});
+            assert_eq!(upstream_wrote(&object, now), runs, "{object}");
+        }
+    }
 }

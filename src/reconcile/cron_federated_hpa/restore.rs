@@ -1,9 +1,7 @@
 //! The write that restores lost fields of a CronFederatedHPA (docs/design.md#law-10-act-only-on-whole-objects). Talks to
 //! the API server.
 
-use http::header::{CONTENT_TYPE, HeaderValue};
 use kube::Client;
-use kube::api::{Patch, PatchParams};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -23,16 +21,10 @@ pub async fn make_whole(client: &Client, leader: &Leader, key: &Key, entry: &Ent
     let operations = entry.wholeness.operations();
     let own = entry.own(key);
     // Rules are identified by index, which is valid for this version only.
-    let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": own.version});
     let annotations = json!({"op": "add", "path": "/metadata/annotations", "value": {}});
     let needed = !entry.annotated && matches!(entry.wholeness, Wholeness::Uncopied(_));
-    let all: Vec<Value> = [version].into_iter().chain(needed.then_some(annotations)).chain(operations).collect();
-    let parameters = PatchParams { field_manager: Some(managers::MIRROR.to_owned()), ..PatchParams::default() };
-    let request = own.requests().patch(&key.name, &parameters, &Patch::Merge(&all)).map(|mut request| {
-        // An array of operations is not a merge patch.
-        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json-patch+json"));
-        request
-    });
-    own.patch::<IgnoredAny>(client, leader, None, request).await?;
+    let all: Vec<Value> =
+        [own.is_unchanged()].into_iter().chain(needed.then_some(annotations)).chain(operations).collect();
+    own.json_patch::<IgnoredAny>(client, leader, None, managers::MIRROR, &json!(all)).await?;
     Ok(())
 }

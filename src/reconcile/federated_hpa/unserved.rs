@@ -25,7 +25,7 @@ impl FederatedHpaWorker {
         let now = (self.clock)();
         self.centralized.forget(&entry.key());
         // The two would write over each other for ever.
-        let theirs = entry.upstream.and_then(|last| last.checked_add(conditions::UPSTREAM_RUNS).ok());
+        let theirs = entry.upstream.and_then(|last| last.checked_add(conditions::UPSTREAM_IDLE).ok());
         if let Some(until) = theirs.filter(|until| *until > now) {
             return Ok(Progress::Settled(Some(until)));
         }

@@ -10,6 +10,7 @@ mod full_writes;
 mod guards;
 mod kinds;
 mod leave;
+mod migrated;
 mod moves;
 mod overflow;
 mod pull;
@@ -104,4 +105,5 @@ pub const ALL: &[(&str, Story)] = stories! {
     "an_upgrade_of_karmada_loses_nothing": upkeep::an_upgrade_of_karmada_loses_nothing,
     "an_uninstallation_hands_everything_back": upkeep::an_uninstallation_hands_everything_back,
     "the_way_back_to_karmadas_controllers": upkeep::the_way_back_to_karmadas_controllers,
+    "what_karmada_ran_is_taken_over_and_let_go": migrated::what_karmada_ran_is_taken_over_and_let_go,
 };

@@ -14,6 +14,7 @@ mod help;
 mod kinds;
 mod letting_go;
 mod marks;
+mod migrated;
 mod pace;
 mod pending;
 mod placements;

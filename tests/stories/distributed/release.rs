@@ -188,7 +188,7 @@ async fn an_object_that_was_never_taken_over_is_let_alone() {
 }
 
 /// The Lease, taken for a removal, and for how many seconds its holder could still act.
-async fn taken(stage: &Stage) -> (LeaseHold, u64) {
+pub async fn taken(stage: &Stage) -> (LeaseHold, u64) {
     taken_by(stage, "uninstall").await
 }
 
@@ -201,9 +201,9 @@ async fn taken_by(stage: &Stage, identity: &str) -> (LeaseHold, u64) {
     (hold, waited)
 }
 
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
-fn all_of_it() -> HandedBack {
+pub fn all_of_it() -> HandedBack {
     HandedBack { done: vec!["prod/web".into()], ..HandedBack::default() }
 }
 

@@ -16,6 +16,7 @@ use crate::api::hpa::CrossVersionObjectReference;
 use crate::api::hpa_status::Condition;
 use crate::api::{Cluster, FederatedHPA};
 use crate::controller::key::Key;
+use crate::controller::managers;
 use crate::controller::own::Own;
 use crate::controller::shared::Shared;
 use crate::controller::table::Item;
@@ -49,17 +50,16 @@ pub struct FederatedHpaEntry {
     pub taken_over: CrossVersionObjectReference,
     /// When Karmada's own controller last wrote its status.
     pub upstream: Option<Timestamp>,
+    /// The same, where it wrote over a status of fhpa: a controller that was switched off before does not.
+    pub overwritten: Option<Timestamp>,
 }
 
 impl FederatedHpaEntry {
     /// The entry of an object.
     #[must_use]
     pub fn of(object: &FederatedHPA) -> Self {
-        let fields = object.metadata.managed_fields.iter().flatten();
-        let theirs = fields.filter(|entry| {
-            entry.manager.as_deref() == Some(UPSTREAM) && entry.subresource.as_deref() == Some("status")
-        });
-        let upstream = theirs.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max();
+        let [upstream, ours] = [UPSTREAM, managers::STATUS].map(|manager| wrote_status(object, manager));
+        let overwritten = upstream.filter(|theirs| ours.is_some_and(|ours| *theirs >= ours));
         let mut object = object.clone();
         object.metadata.managed_fields = None;
         let target = target(&object, &object.spec.scale_target_ref);
@@ -70,7 +70,7 @@ impl FederatedHpaEntry {
         let desired = desired.map(|all| all.into_iter().map(bounds).collect());
         let hpa = |part: ClusterHPAStatus| (part.cluster_name, FoldedStatus::shared(part.status));
         let shown = shown.map(|all| all.into_iter().map(hpa).collect());
-        Self { key: Key::of(&object.metadata), object, desired, shown, target, taken_over, upstream }
+        Self { key: Key::of(&object.metadata), object, desired, shown, target, taken_over, upstream, overwritten }
     }
 
     /// Its mode; `None`: it never had one.
@@ -210,6 +210,15 @@ impl FederatedHpaEntry {
     pub fn held(&self) -> bool {
         is_held(&self.object.metadata)
     }
+}
+
+/// When `manager` last wrote the status, as far as it still owns a field of it.
+fn wrote_status(object: &FederatedHPA, manager: &str) -> Option<Timestamp> {
+    let entries =
+        object.metadata.managed_fields.iter().flatten().filter(|entry| {
+            entry.manager.as_deref() == Some(manager) && entry.subresource.as_deref() == Some("status")
+        });
+    entries.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max()
 }
 
 /// Whether a FederatedHPA with this metadata has the finalizer.

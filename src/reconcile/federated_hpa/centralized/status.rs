@@ -4,12 +4,12 @@ use jiff::Timestamp;
 
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::api::hpa_status::{Condition, MetricStatus};
-use crate::controller::condition::{ConditionParts, condition};
+use crate::controller::condition::ConditionParts;
 use crate::convert::instant::stored;
 use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::decision::hpa::decide;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::status::{READY, SCALING, conditions};
+use crate::reconcile::federated_hpa::status::{READY, SCALING, condition, conditions};
 
 /// Reason of `AbleToScale` when the scale of the workload cannot be read.
 pub(crate) const FAILED_GET_SCALE: &str = "FailedGetScale";
@@ -36,8 +36,7 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn set(&mut self, type_: &str, said: ConditionParts) {
-        let generation = self.entry.object.metadata.generation;
-        let made = condition(type_, said, self.entry.condition(type_), generation, self.now);
+        let made = condition(self.entry, type_, said, self.now);
         self.conditions.retain(|known| known.type_ != type_);
         self.conditions.push(made);
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::FAILOVER_PAUSED;
 use super::health;
+use super::{FAILOVER_PAUSED, READY};
 use crate::api::hpa_status::Condition;
 use crate::controller::condition::ConditionParts;
 use crate::controller::failure::Failure;
@@ -17,12 +17,16 @@ use crate::decision::health::{
 };
 use crate::decision::plan::{Action, Cluster, ClusterState, Note, Obstacle, Plan, Share, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::observe::foreign_hpas::Found;
 use crate::reconcile::federated_hpa::observe::{Observed, is_silent};
 use crate::reconcile::federated_hpa::{manifest, names};
 
-/// Karmada's own controller counts as running when it wrote the status within this time.
-pub const UPSTREAM_RUNS: SignedDuration = SignedDuration::from_mins(5);
+/// Karmada's own controller counts as running so long after a write: two periods, in each of which it writes anew.
+pub const UPSTREAM_RUNS: SignedDuration = SignedDuration::from_secs(30);
+
+/// Where fhpa has not written since, it counts as running for so long: it writes only what changes.
+pub const UPSTREAM_IDLE: SignedDuration = SignedDuration::from_mins(5);
 
 /// The workload does not exist.
 pub const WORKLOAD_NOT_FOUND: &str = "WorkloadNotFound";
@@ -30,7 +34,7 @@ pub const WORKLOAD_NOT_FOUND: &str = "WorkloadNotFound";
 pub const BINDING_NOT_FOUND: &str = "BindingNotFound";
 
 /// Karmada's own controller also writes the object.
-const UPSTREAM: &str = "UpstreamControllersRunning";
+pub const UPSTREAM: &str = "UpstreamControllersRunning";
 
 /// The user suspends the object.
 pub const SUSPENDED: &str = "Suspended";
@@ -297,11 +301,11 @@ pub fn ready(
             parts_of(verdict)
         }
         None if observed.request.suspended => ("True", SUSPENDED, Note::Suspended.to_string()),
-        None => renamed(view).unwrap_or_else(|| ("True", "MemberHPAsReady", READY.to_owned())),
+        None => renamed(view).unwrap_or_else(|| ("True", "MemberHPAsReady", AS_WRITTEN.to_owned())),
     }
 }
 
-const READY: &str = "each member cluster has its HPA as it was written";
+const AS_WRITTEN: &str = "each member cluster has its HPA as it was written";
 
 /// Clusters in which the Work has a name of its own. Whose Work has the other name is not told: it may be an object of
 /// another tenant.
@@ -310,8 +314,8 @@ fn renamed(view: &View) -> Option<ConditionParts> {
     let renamed = view.member_hpas.iter().filter(|member_hpa| *member_hpa.key.name != *usual);
     let clusters: Vec<&str> = renamed.map(|member_hpa| member_hpa.cluster()).collect();
     let message = format!(
-        "{READY}; in {} a Work of another object, which may be in another namespace, had the name {usual}, so that the Work \
-         of this one has a name with its uid: to have the usual one, give this object another name",
+        "{AS_WRITTEN}; in {} a Work of another object, which may be in another namespace, had the name {usual}, so that the \
+         Work of this one has a name with its uid: to have the usual one, give this object another name",
         Few(&clusters)
     );
     (!clusters.is_empty()).then_some(("True", WORK_NAME_TAKEN, message))
@@ -353,15 +357,17 @@ pub fn centralized(view: &View, foreign: &[Found], now: Timestamp) -> ConditionP
     ("True", "TargetReady", "the workload is propagated and can be scaled".to_owned())
 }
 
-/// Until when Karmada's own controller counts as running; `None`: it does not. A write over its status leaves only the
-/// condition as a trace.
+/// Until when Karmada's own controller counts as running; `None`: it does not.
 #[must_use]
 pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
-    let conditions = view.federated_hpa.object.status.as_ref().and_then(|status| status.conditions.as_ref());
-    let mut noticed = conditions.into_iter().flatten().filter(|one| one.reason.as_deref() == Some(UPSTREAM));
-    let noticed = noticed.find_map(|one| one.last_transition_time.as_ref()).map(|time| time.0);
-    let last = [view.federated_hpa.upstream, noticed].into_iter().flatten().max()?;
-    last.checked_add(UPSTREAM_RUNS).ok().filter(|until| *until > now)
+    upstream_wrote(&view.federated_hpa)?.checked_add(UPSTREAM_RUNS).ok().filter(|until| *until > now)
+}
+
+/// When Karmada's own controller last wrote over a status of fhpa. The next write leaves the condition as its only trace.
+#[must_use]
+pub fn upstream_wrote(entry: &FederatedHpaEntry) -> Option<Timestamp> {
+    let noticed = entry.condition(READY).filter(|ready| reason_of(ready) == UPSTREAM);
+    entry.overwritten.max(noticed.and_then(|ready| ready.last_transition_time.as_ref()).map(|time| time.0))
 }
 
 /// Objects that Karmada could not apply to a cluster.

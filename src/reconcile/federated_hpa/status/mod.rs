@@ -19,6 +19,7 @@ use crate::controller::condition;
 use crate::controller::condition::ConditionParts;
 use crate::controller::failure::WriteError;
 use crate::controller::managers;
+use crate::convert::instant::stored;
 use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
 use crate::runtime::leader::Leader;
 
@@ -31,7 +32,8 @@ pub const READY: &str = "Ready";
 /// Types of the conditions of an HPA, which here cover all members.
 pub const SCALING: [&str; 3] = [SCALING_ACTIVE, ABLE_TO_SCALE, SCALING_LIMITED];
 
-/// The status while no plan is possible: the assignment is kept.
+/// The status while no plan is possible: the assignment is kept. What another controller said before the first one is
+/// not known to be true.
 #[must_use]
 pub fn unplanned(
     entry: &FederatedHpaEntry,
@@ -39,7 +41,7 @@ pub fn unplanned(
     ready: ConditionParts,
     now: Timestamp,
 ) -> FederatedHPAStatus {
-    let before = entry.status().unwrap_or_default();
+    let before = entry.status().filter(|_| entry.assigned()).unwrap_or_default();
     let mut conditions = unscaled(entry, assigned, ready, now);
     // No toleration begins before the last pause of failover ended: the next plan must know it.
     conditions.extend(entry.condition(FAILOVER_PAUSED).cloned());
@@ -82,12 +84,19 @@ pub fn handed_back(entry: &FederatedHpaEntry, now: Timestamp) -> FederatedHPASta
     }
 }
 
-fn condition(entry: &FederatedHpaEntry, type_: &str, parts: ConditionParts, now: Timestamp) -> Condition {
-    let known = entry.condition(type_);
-    condition::condition(type_, parts, known, entry.object.metadata.generation, now)
+/// The condition `type_` of `entry` at `now`. One that tells of Karmada's own controller has the time of its last write,
+/// which is remembered nowhere else.
+#[must_use]
+pub fn condition(entry: &FederatedHpaEntry, type_: &str, parts: ConditionParts, now: Timestamp) -> Condition {
+    let upstream = conditions::upstream_wrote(entry).filter(|_| parts.1 == conditions::UPSTREAM);
+    let made = condition::condition(type_, parts, entry.condition(type_), entry.object.metadata.generation, now);
+    match upstream.and_then(stored) {
+        Some(wrote) => Condition { last_transition_time: Some(wrote), ..made },
+        None => made,
+    }
 }
 
-/// Whether `status` is equal to that of `entry`. Conditions of other writers are ignored.
+/// Whether `status` is equal to that of `entry`.
 #[must_use]
 pub fn is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     head_is_stored(entry, status) && entry.lists(status)
@@ -98,7 +107,10 @@ fn head_is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> boo
     let Some(known) = &entry.object.status else { return false };
     // The list is a map by type: its order does not matter.
     let is_stored = |condition: &Condition| entry.condition(&condition.type_) == Some(condition);
-    status.conditions.iter().flatten().all(is_stored) && rest(known) == rest(status)
+    let conditions = |status: &FederatedHPAStatus| status.conditions.as_ref().map(Vec::len);
+    status.conditions.iter().flatten().all(is_stored)
+        && conditions(known) == conditions(status)
+        && rest(known) == rest(status)
 }
 
 /// A status without its conditions and its lists of clusters.
@@ -179,11 +191,12 @@ pub fn words_only(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> boo
 pub fn ledger_is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let Some(known) = entry.status() else { return false };
     // The end of a pause of failover is remembered by its condition.
-    let paused = |condition: &&Condition| condition.type_ == FAILOVER_PAUSED;
-    let conditions = status.conditions.iter().flatten().filter(paused).cloned().collect();
+    let paused = status.conditions.iter().flatten().find(|condition| condition.type_ == FAILOVER_PAUSED);
+    if paused != entry.condition(FAILOVER_PAUSED) {
+        return false;
+    }
     let remembered = FederatedHPAStatus {
         observed_generation: status.observed_generation,
-        conditions: Some(conditions),
         cluster_hpa_desired: status.cluster_hpa_desired.clone(),
         assignment_hash: status.assignment_hash.clone(),
         last_rebalance_time: status.last_rebalance_time.clone(),

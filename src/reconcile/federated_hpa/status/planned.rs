@@ -95,7 +95,7 @@ impl<'a> Planned<'a> {
         &self.head
     }
 
-    /// Whether it is equal to the stored status. Conditions of other writers are ignored.
+    /// Whether it is equal to the stored status.
     #[must_use]
     pub fn is_stored(&self) -> bool {
         let entry = &self.view.federated_hpa;

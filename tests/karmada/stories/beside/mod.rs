@@ -15,7 +15,7 @@ use crate::upstream::Adapter;
 use timeline::{Run, SHOP, WEB, follow, is_near, play};
 
 /// What both controllers run with: a short period, so that a story is short.
-const PACE: [&str; 4] = [
+pub(super) const PACE: [&str; 4] = [
     "--horizontal-pod-autoscaler-sync-period=2s",
     "--horizontal-pod-autoscaler-downscale-stabilization=6s",
     "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
@@ -33,7 +33,7 @@ pub(super) async fn only_karmada(stand: &mut Stand, pace: &[&str]) -> Adapter {
 }
 
 /// Karmada's own controllers end, and fhpa runs at this pace.
-async fn only_fhpa(stand: &mut Stand, adapter: Adapter, pace: &[&str]) {
+pub(super) async fn only_fhpa(stand: &mut Stand, adapter: Adapter, pace: &[&str]) {
     adapter.stop(&stand.lab).await;
     stand.lab.manage(true);
     stand.fhpa = Fhpa::start(&stand.lab, pace).await;
@@ -51,7 +51,7 @@ fn object(mode: Option<&str>, name: &str, kind: &str, most: u32, more: Value) ->
     object
 }
 
-async fn active(stand: &Stand, name: &str) {
+pub(super) async fn active(stand: &Stand, name: &str) {
     stand
         .soon(&format!("{name} is computed"), async |stand| {
             let hpa = stand.hpa(name).await.unwrap_or_default();
