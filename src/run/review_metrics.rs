@@ -131,7 +131,7 @@ mod tests {
         metrics.certificate_is_valid(begin, end);
         let text = metrics.text();
         let ones = text.lines().filter(|line| line.starts_with("fhpa_reviews_total{") && line.ends_with(" 1"));
-        assert_eq!(ones.count(), 6 * 5 * 6);
+        assert_eq!(ones.count(), 7 * 5 * 6);
         for line in [
             r#"fhpa_reviews_total{kind="FederatedHPA",action="validate",operation="UPDATE",verdict="denied"} 1"#,
             r#"fhpa_denials_total{rule="schedule"} 1"#,
