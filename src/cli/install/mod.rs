@@ -200,13 +200,8 @@ impl Args {
         }
         runtime.block_on(async {
             let client = control_plane.connect().await?;
-            match karmada::refusal(&client, Groups::is_karmada).await {
-                Some(refusal @ Refusal::Foreign) => return Err(format!("nothing was done: {refusal}")),
-                Some(refusal @ Refusal::Silent(_)) => {
-                    complain("install", &format!("nothing was done: {refusal}"));
-                    return Ok(ExitCode::from(FAILED));
-                }
-                None => {}
+            if let Some(code) = refused(&client).await? {
+                return Ok(code);
             }
             if settings.subject.is_none() {
                 settings.subject = own_name(&client).await;
@@ -227,6 +222,20 @@ impl Args {
             Ok(code)
         })
     }
+}
+
+/// The exit code where no API server answers.
+///
+/// # Errors
+/// Another one than karmada-apiserver answers.
+async fn refused(client: &Client) -> Result<Option<ExitCode>, String> {
+    let Some(refusal) = karmada::refusal(client, Groups::is_karmada).await else { return Ok(None) };
+    let said = format!("nothing was done: {refusal}");
+    if refusal == Refusal::Foreign {
+        return Err(said);
+    }
+    complain("install", &said);
+    Ok(Some(ExitCode::from(FAILED)))
 }
 
 /// The CAs to register, and the Secret that they are from.

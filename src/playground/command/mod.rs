@@ -118,7 +118,7 @@ impl Args {
         let done = runtime.block_on(async {
             let directory = directory::Directory::find(directory)?;
             match word {
-                None => serving::serve(&start, &directory, preview).await,
+                None => Box::pin(serving::serve(&start, &directory, preview)).await,
                 Some(word) => word::run(&word, &directory).await,
             }
         });
