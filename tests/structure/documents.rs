@@ -107,7 +107,7 @@ fn paths_that_documents_name_exist() {
 
 /// Flags that documents name and no command of ours declares.
 #[cfg(feature = "playground")]
-const FOREIGN_FLAGS: &[&str] = &["controllers", "help", "sort-by"];
+const FOREIGN_FLAGS: &[&str] = &["controllers", "force", "help", "sort-by"];
 
 /// Long flags of the command and all below it.
 #[cfg(feature = "playground")]
