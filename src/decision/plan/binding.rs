@@ -111,6 +111,9 @@ pub(super) fn followed<'a>(
     transitions: &[Transition],
     entries: &[Entry<'a>],
 ) -> Option<Followed<'a>> {
+    if !request.entries_count {
+        return None;
+    }
     let runs = |((cluster, target), transition): ((&&Cluster<'a>, &Option<_>), &Transition)| {
         let runs = cluster.stays_requested()?;
         match *transition {
@@ -127,7 +130,7 @@ pub(super) fn followed<'a>(
     };
     let follow = |entry: &Entry<'a>| Entry { replicas: of(entry.cluster).unwrap_or(entry.replicas), ..*entry };
     let followed: Vec<Entry<'a>> = entries.iter().map(follow).collect();
-    let due = request.entries_written.and_then(|written| written.checked_add(ENTRIES).ok());
+    let due = request.entries_followed.and_then(|followed| followed.checked_add(ENTRIES).ok());
     let due = due.filter(|due| request.now < *due);
     (followed != entries).then_some(Followed { entries: followed, due })
 }

@@ -323,8 +323,11 @@ pub struct Request<'a> {
     pub clusters: Vec<Cluster<'a>>,
     /// How evicted replicas are removed.
     pub purge: Purge,
-    /// When the entries of the binding were last written; `None`: never.
-    pub entries_written: Option<Timestamp>,
+    /// Whether the entries of the binding count where members do not keep their replicas: Karmada divides the kind, and
+    /// the placement divides it.
+    pub entries_count: bool,
+    /// When entries of the binding were last to follow what runs; `None`: not known.
+    pub entries_followed: Option<Timestamp>,
     /// The current time.
     pub now: Timestamp,
     /// `spec.autoscaleMultiClusterDelay`: how long a cluster must be unable to scale before others help.

@@ -41,14 +41,6 @@ pub(super) async fn carry_out(
         let result = applier.apply(about, &action).await;
         steps.took(&step.action, result)?;
     }
-    if let Some(entries) = plan.followed.clone() {
-        let action = Action::UpdateBinding { entries, evictions: Vec::new() };
-        let result = applier.apply(about, &action).await;
-        // A quota that is used up refuses it, and members scale on: nothing is wrong with the bounds.
-        if !is_refused(&result) {
-            steps.took(&action, result)?;
-        }
-    }
     let suspended = about.view.federated_hpa.suspended();
     if !suspended {
         for action in rewrites(about.view, &steps.bound, (applier.clock)()) {
@@ -58,7 +50,10 @@ pub(super) async fn carry_out(
     }
     let Steps { mut wrote, entries, failed, conflict, .. } = steps;
     if !entries && !replaces_evicted(about.binding, plan, suspended) {
-        wrote |= applier.follow(about).await?;
+        wrote |= match &plan.followed {
+            Some(entries) => applier.follow_what_runs(about, entries).await?,
+            None => applier.follow(about).await?,
+        };
     }
     let stale = conflict.is_some();
     // What lasts is told rather than a conflict.
@@ -109,10 +104,6 @@ impl<'a> Steps<'a> {
         }
         Ok(())
     }
-}
-
-fn is_refused(result: &Result<(), WriteError>) -> bool {
-    matches!(result, Err(WriteError::Failed(failure)) if failure.class == ErrorClass::Refused)
 }
 
 /// Whether other clusters may be written although this failed: what the API server of Karmada refuses of one cluster

@@ -92,6 +92,7 @@ impl FederatedHpaWorker {
 
     /// Removes the metrics of an object that is gone, or no longer handled.
     pub(crate) fn forget(&self, key: &Key) {
+        self.applier.forget(key);
         self.status_throttle.forget(key);
         self.too_large.forget(key);
         self.centralized.forget(key);

@@ -224,6 +224,8 @@ impl FederatedHpaWorker {
     ) -> Observed<'a> {
         let mut observed = observe(view, binding, placement_spec, &self.live, now);
         observed.request.acts_since = Some(whole_seconds(leader.acts_since()));
+        let ago = self.applier.followed_ago(&view.federated_hpa.key());
+        observed.request.entries_followed = ago.and_then(|ago| now.checked_sub(ago).ok()).map(whole_seconds);
         observed
     }
 

@@ -78,7 +78,7 @@ impl FederatedHpaWorker {
         Self {
             live,
             takeover: Takeover::new(Arc::clone(&writer), Arc::clone(&targets)),
-            applier: Applier { writer: Arc::clone(&writer), targets, clock: Arc::clone(&clock) },
+            applier: Applier::new(Arc::clone(&writer), targets, Arc::clone(&clock)),
             writer,
             stored_mode,
             clock,

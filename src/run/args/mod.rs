@@ -79,8 +79,8 @@ struct TlsArgs {
     /// File to which the CA of the self-signed certificate is written, for clients to trust.
     #[arg(long, value_name = "FILE", requires = "self_signed")]
     ca_output: Option<PathBuf>,
-    /// File with the CA that signs the certificates of clients; then only clients with one are served. Without it, or a
-    /// loopback address in --listen, no answer names other objects, and a dry run shows no assignment.
+    /// File with the CA that signs the certificates of clients; then only clients with one are served. Unless it is
+    /// given, or --listen is a loopback address, no answer names other objects, and a dry run shows no assignment.
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
     /// Common name of a client that is served. May be given several times; without it clients of any name are served.

@@ -3,15 +3,12 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::Value;
 
 use super::by_cluster::ByCluster;
 use crate::api::ResourceBinding;
 use crate::api::resource_binding::{AggregatedStatus, Placement, WorkloadStatus};
 use crate::controller::key::Key;
-use crate::controller::managers;
 use crate::controller::shared::Shared;
 use crate::controller::table::Item;
 use crate::convert;
@@ -30,7 +27,6 @@ pub struct Binding {
     placement: Arc<Placed>,
     applied: bool,
     entries: ByCluster<i32>,
-    entries_written: Option<Timestamp>,
     reports: ByCluster<Arc<Report>>,
 }
 
@@ -95,7 +91,7 @@ impl Binding {
     pub fn of(object: &ResourceBinding) -> Self {
         static REPORTS: LazyLock<Shared<Report>> = LazyLock::new(Shared::default);
         let mut object = object.clone();
-        let entries_written = object.metadata.managed_fields.take().and_then(|owners| last_write(&owners));
+        object.metadata.managed_fields = None;
         let applied = object.metadata.annotations.as_mut().and_then(|all| all.remove(names::APPLIED_PLACEMENT));
         let applied = applied.and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let stored = std::mem::take(&mut object.spec.placement);
@@ -106,7 +102,7 @@ impl Binding {
         let entries = std::mem::take(&mut object.spec.clusters);
         let entries = entries.into_iter().map(|entry| (entry.name, entry.replicas)).collect();
         let (key, placement) = (Key::of(&object.metadata), Placed::shared(stored));
-        Self { key, object, placement, applied, entries, entries_written, reports }
+        Self { key, object, placement, applied, entries, reports }
     }
 
     /// Its placement, parsed.
@@ -168,12 +164,6 @@ impl Binding {
         &self.entries
     }
 
-    /// When fhpa last wrote the entries.
-    #[must_use]
-    pub const fn entries_written(&self) -> Option<Timestamp> {
-        self.entries_written
-    }
-
     /// Name of the FederatedHPA for which fhpa suspended it.
     #[must_use]
     pub fn marked(&self) -> Option<&str> {
@@ -213,14 +203,6 @@ impl Binding {
     pub fn suspended(&self) -> bool {
         self.object.spec.suspension.as_ref().is_some_and(|suspension| suspension.scheduling == Some(true))
     }
-}
-
-/// The last write by fhpa to a binding, other than to its status: beside the entries only marks are written, once.
-fn last_write(owners: &[ManagedFieldsEntry]) -> Option<Timestamp> {
-    let own = owners.iter().find(|owner| {
-        owner.manager.as_deref() == Some(managers::BINDING) && owner.subresource.as_deref().is_none_or(str::is_empty)
-    });
-    own?.time.as_ref().map(|time| time.0)
 }
 
 impl Item for Binding {

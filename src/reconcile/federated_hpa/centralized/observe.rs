@@ -116,7 +116,8 @@ impl<'a> MetricQueries<'a> {
         if clusters.is_empty() && binding.object.spec.replicas.unwrap_or_default() == 0 {
             clusters = selected(view, binding, now);
         }
-        clusters.extend(evicted(view, binding));
+        let more: Vec<_> = evicted(view, binding).filter(|one| clusters.iter().all(|it| it.name != one.name)).collect();
+        clusters.extend(more);
         let evicting = !binding.object.spec.graceful_eviction_tasks.is_empty();
         Self { clusters, metrics, duplicated: duplicated(binding), evicting }
     }
@@ -237,8 +238,7 @@ fn assigned<'a>(view: &View, name: &'a str, number: i32) -> Assigned<'a> {
 /// of the requested replicas is theirs.
 fn evicted<'a>(view: &'a View, binding: &'a Binding) -> impl Iterator<Item = Assigned<'a>> {
     let tasks = binding.object.spec.graceful_eviction_tasks.iter();
-    let left = tasks.map(|task| assigned(view, text_of(task, "/fromCluster"), 0)).filter(|cluster| cluster.ready);
-    left.filter(|cluster| binding.entries().iter().all(|(name, _)| name != cluster.name))
+    tasks.map(|task| assigned(view, text_of(task, "/fromCluster"), 0)).filter(|cluster| cluster.ready)
 }
 
 /// The clusters that the placement selects, none of which has replicas: karmada-scheduler may leave all of them out of the

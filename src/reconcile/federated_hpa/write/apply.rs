@@ -1,28 +1,32 @@
 //! Steps of a plan -> writes (apply). Talks to the API server.
 
-use std::collections::BTreeSet;
-
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::time::Instant;
+use tracing::debug;
 
 use super::takeover::target;
 use super::work::{Created, names_taken};
 use super::writer::{Scalable, Writer};
 use crate::api::ResourceBinding;
 use crate::controller::failure::{Asked, WriteError};
+use crate::controller::key::Key;
 use crate::convert::instant::stored;
 use crate::decision::plan::{Action, Entry, Eviction, Purge};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
-use crate::reconcile::federated_hpa::evictions::text_of;
+use crate::reconcile::federated_hpa::evictions::{end, text_of};
 use crate::reconcile::federated_hpa::manifest::{self, Write};
 use crate::reconcile::federated_hpa::names;
 use crate::reconcile::federated_hpa::observe::members::proxied;
 use crate::reconcile::federated_hpa::write_id;
 use crate::reconcile::scale_target::{ResourcePath, Targets};
-use crate::runtime::clock::WallClock;
+use crate::runtime::clock::{WallClock, steady};
 use crate::runtime::leader::Leader;
 
 /// Applies steps.
@@ -33,6 +37,8 @@ pub struct Applier {
     pub targets: Arc<Targets>,
     /// The time of day.
     pub clock: WallClock,
+    /// When the entries of an object were last to follow what runs; lost with the process.
+    followed: Mutex<HashMap<Key, Instant>>,
 }
 
 /// Context of a step.
@@ -63,6 +69,12 @@ impl ApplyContext<'_> {
 }
 
 impl Applier {
+    /// Applies through `writer`.
+    #[must_use]
+    pub fn new(writer: Arc<Writer>, targets: Arc<Targets>, clock: WallClock) -> Self {
+        Self { writer, targets, clock, followed: Mutex::default() }
+    }
+
     /// Applies one step.
     ///
     /// # Errors
@@ -136,7 +148,10 @@ impl Applier {
             patch.insert("metadata".to_owned(), json!({"annotations": annotations}));
         }
         let before = &binding.spec.graceful_eviction_tasks;
-        let leaves = |task: &&Value| entries.iter().all(|entry| entry.cluster != text_of(task, "/fromCluster"));
+        // A task without an end waits for a user.
+        let leaves = |task: &&Value| {
+            end(task).is_none() || entries.iter().all(|entry| entry.cluster != text_of(task, "/fromCluster"))
+        };
         let mut tasks: Vec<Value> = before.iter().filter(leaves).cloned().collect();
         let now = (self.clock)();
         tasks.extend(evictions.iter().map(|eviction| task(*eviction, now)));
@@ -152,6 +167,34 @@ impl Applier {
         let moved = before != entries.iter().map(|entry| entry.cluster).collect();
         let decided = moved || is_regrouped(binding, about.group) || !is_scheduled(binding) || is_rescheduled(binding);
         self.answer(about.leader, &written, about.group, decided).await
+    }
+
+    /// Writes entries that follow what runs. Nothing depends on it: where it fails, as where a quota that is used up
+    /// refuses it, it is tried again no sooner than a minute later. Returns whether it was written.
+    ///
+    /// # Errors
+    /// When this process no longer leads.
+    pub async fn follow_what_runs(&self, about: ApplyContext<'_>, entries: &[Entry<'_>]) -> Result<bool, WriteError> {
+        self.followed.lock().insert(about.view.federated_hpa.key(), steady());
+        match self.bind(about, entries, &[]).await {
+            Ok(()) => Ok(true),
+            Err(WriteError::Failed(failure)) => {
+                debug!(object = %about.view.federated_hpa.key(), %failure, "entries do not follow what runs");
+                Ok(false)
+            }
+            Err(lost) => Err(lost),
+        }
+    }
+
+    /// How long ago the entries of this object were last to follow what runs; `None`: not in this process.
+    #[must_use]
+    pub fn followed_ago(&self, key: &Key) -> Option<Duration> {
+        self.followed.lock().get(key).map(|at| steady().saturating_duration_since(*at))
+    }
+
+    /// Forgets an object.
+    pub fn forget(&self, key: &Key) {
+        self.followed.lock().remove(key);
     }
 
     /// Writes the affinity group in use, and since when, and no more: an abandoned one is not gone back to at once,

@@ -8,7 +8,6 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -121,7 +120,7 @@ impl Release<'_> {
             && self.waited < PATIENCE
             && members
                 .any(|cluster| view.fleet.get(cluster).is_some_and(|(member, _)| !member.answers()) && runs(cluster))
-            && self.takeover.releases.waits(self.key, Some(SignedDuration::ZERO))
+            && self.takeover.releases.awaits(self.key)
     }
 
     pub(super) fn known(self) -> ReleaseProgress {
@@ -140,9 +139,13 @@ impl Release<'_> {
         });
     }
 
-    /// When it began, as far as that counts: a new leader has at least the time of one look.
+    /// When it began, as far as that counts: a new leader has at least the time of one look, and the wait for clusters
+    /// that do not answer is no part of it.
     fn begun(self) -> Instant {
         let now = steady();
+        if self.known().awaiting.is_some() {
+            return now;
+        }
         now.checked_sub(self.waited.min(PATIENCE.saturating_sub(LOOK))).unwrap_or(now)
     }
 

@@ -18,8 +18,10 @@ pub(super) const PATIENCE: Duration = Duration::from_mins(3);
 /// State of a release in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReleaseProgress {
-    /// Since when it is put off: clusters that leave are replaced first, and those that do not answer are waited for.
-    put_off: Option<Instant>,
+    /// Since when clusters that leave are replaced first.
+    replacing: Option<Instant>,
+    /// Since when clusters that do not answer are waited for.
+    pub(super) awaiting: Option<Instant>,
     /// Start time.
     pub(super) since: Option<Instant>,
     /// Replicas that the HPAs of members asked for when they were deleted.
@@ -50,12 +52,20 @@ pub(super) struct Scaling {
 pub struct Releases(pub(super) Mutex<HashMap<Key, ReleaseProgress>>);
 
 impl Releases {
-    /// Whether a release may still be put off for what takes at most `limit` by the plan; `None`: without limit.
+    /// Whether a release may still wait until clusters that leave are replaced, which takes at most `limit` by the plan;
+    /// `None`: without limit.
     pub(in crate::reconcile::federated_hpa) fn waits(&self, key: &Key, limit: Option<SignedDuration>) -> bool {
         let mut releases = self.0.lock();
-        let since = *releases.entry(key.clone()).or_default().put_off.get_or_insert_with(steady);
+        let since = *releases.entry(key.clone()).or_default().replacing.get_or_insert_with(steady);
         let Some(limit) = limit.and_then(|limit| Duration::try_from(limit).ok()) else { return true };
         steady().saturating_duration_since(since) < limit.saturating_add(PATIENCE)
+    }
+
+    /// Whether a release may still wait for clusters that do not answer.
+    pub(super) fn awaits(&self, key: &Key) -> bool {
+        let mut releases = self.0.lock();
+        let since = *releases.entry(key.clone()).or_default().awaiting.get_or_insert_with(steady);
+        steady().saturating_duration_since(since) < PATIENCE
     }
 
     /// Whether a release has taken a step.
