@@ -28,9 +28,18 @@ const BEFORE: &[&str] = &[
 ];
 
 /// Words in such places that are none: types of conditions, and what is read of others.
-const NO_REASONS: &[&str] =
-    &["AbleToScale", "Exists", "FailoverPaused", "False", "Other", "Ready", "Scheduled", "TaintManager", "True",
-    "Unschedulable"];
+const NO_REASONS: &[&str] = &[
+    "AbleToScale",
+    "Exists",
+    "FailoverPaused",
+    "False",
+    "Other",
+    "Ready",
+    "Scheduled",
+    "TaintManager",
+    "True",
+    "Unschedulable",
+];
 
 /// Reasons that `decision` names: those of notes on a plan.
 fn of_notes(found: &mut BTreeSet<String>) {

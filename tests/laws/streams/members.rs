@@ -840,14 +840,14 @@ fn what_follows_from_another_placement_of_a_handed_back_workload_is_the_users_do
     };
     moved(true).keeps();
     moved(false).breaks("law 3");
-    // The same while it is about to be handed back, for another workload or for none.
-    let moves = |given_up: bool| {
+    // The same where its scheduler, let in again, finds entries of another placement.
+    let moves = |let_in: bool| {
         let mut stream = Stream::new();
-        if given_up {
-            stream.edit("", "FederatedHPA", |hpa| hpa["spec"]["scaleTargetRef"]["name"] = json!("shop"));
-        }
         stream.edit("", "ResourceBinding", |binding| {
             binding["spec"]["placement"]["clusterAffinity"] = json!({"clusterNames": ["member2"]});
+            if let_in {
+                binding["spec"]["suspension"] = json!({});
+            }
         });
         stream.edit("", "FederatedHPA", |hpa| hpa["metadata"]["finalizers"] = json!([]));
         stream.delete("member1", &deployment(6, 6));

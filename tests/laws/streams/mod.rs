@@ -169,11 +169,12 @@ pub fn status(desired: &[(&str, i64, i64)], ready: &str, current: i64) -> Value 
 pub fn binding(entries: &[(&str, i64)]) -> Value {
     let entries: Vec<Value> =
         entries.iter().map(|(cluster, replicas)| json!({"name": cluster, "replicas": replicas})).collect();
+    let placement = json!({"replicaScheduling": {"replicaSchedulingType": "Divided"}});
     json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
-        "metadata": {"name": "web-deployment", "namespace": "prod"},
+        "metadata": {"name": "web-deployment", "namespace": "prod",
+            "annotations": {fhpa::reconcile::federated_hpa::names::APPLIED_PLACEMENT: placement.to_string()}},
         "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "namespace": "prod"},
-            "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided"}},
-            "suspension": {"scheduling": true}, "clusters": entries}})
+            "placement": placement, "suspension": {"scheduling": true}, "clusters": entries}})
 }
 
 pub fn work(cluster: &str, min: i64, max: i64) -> Value {

@@ -91,7 +91,10 @@ impl Release<'_> {
         if self.awaits_silent() {
             return Ok(Released::Waits(LOOK));
         }
-        self.note(|progress| _ = progress.since.get_or_insert_with(|| self.begun()));
+        self.note(|progress| {
+            let begun = || begun(if progress.awaiting.is_some() { Duration::ZERO } else { self.waited });
+            progress.since = progress.since.or_else(|| Some(begun()));
+        });
         if let Some(step) = self.recall().await? {
             return Ok(step);
         }
@@ -137,16 +140,6 @@ impl Release<'_> {
                 progress.undone.push(what);
             }
         });
-    }
-
-    /// When it began, as far as that counts: a new leader has at least the time of one look, and the wait for clusters
-    /// that do not answer is no part of it.
-    fn begun(self) -> Instant {
-        let now = steady();
-        if self.known().awaiting.is_some() {
-            return now;
-        }
-        now.checked_sub(self.waited.min(PATIENCE.saturating_sub(LOOK))).unwrap_or(now)
     }
 
     /// Whether the longest wait is over.
@@ -349,6 +342,13 @@ impl Release<'_> {
         self.note(|progress| progress.scaled = Some(Scaling { copied: true, ..scaling }));
         Ok(Scaled::Continues(Released::Partly))
     }
+}
+
+/// When a release began that has taken so long, as far as that counts: a new leader has at least the time of one look. The
+/// wait for clusters that do not answer is no part of it.
+fn begun(waited: Duration) -> Instant {
+    let now = steady();
+    now.checked_sub(waited.min(PATIENCE.saturating_sub(LOOK))).unwrap_or(now)
 }
 
 /// Longest wait until Karmada has copied the replicas of the template into the binding.
