@@ -145,9 +145,9 @@ async fn a_member_that_pulls_is_helped_and_helps_by_bounds_alone() {
     assert_eq!(stage.conditions().await[0], "Assigned=True ScaleToZeroUnsupported", "{:?}", stage.messages().await);
     work(&stage, 30);
     stage.pass(120).await;
-    // Its own HPA takes the load up within the bounds that it has.
+    // Its own HPA takes the load up within the bounds that it has, as far as its tolerance.
     let parts: Vec<i32> = stage.replicas().await.split(' ').map(|one| one.parse().unwrap()).collect();
-    assert!(parts[1] >= 22, "{parts:?} {before} -> {}", stage.bounds().await);
+    assert!(parts[1] >= 21, "{parts:?} {before} -> {}", stage.bounds().await);
     work(&stage, 1);
     stage.pass(1_200).await;
     assert_eq!(stage.replicas().await, "1 2", "nobody goes to zero: {:?}", stage.messages().await);
