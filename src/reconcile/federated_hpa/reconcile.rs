@@ -20,6 +20,7 @@ use super::status::{self, Planned};
 use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
+use super::write::counted::is_counted;
 use super::write::rewrite;
 use super::write::takeover::Taken;
 use crate::controller::engine::Ended;
@@ -224,6 +225,7 @@ impl FederatedHpaWorker {
     ) -> Observed<'a> {
         let mut observed = observe(view, binding, placement_spec, &self.live, now);
         observed.request.acts_since = Some(whole_seconds(leader.acts_since()));
+        observed.request.entries_count = binding.divides() && is_counted(&binding.object);
         let ago = self.applier.followed_ago(&view.federated_hpa.key());
         observed.request.entries_followed = ago.and_then(|ago| now.checked_sub(ago).ok()).map(whole_seconds);
         observed

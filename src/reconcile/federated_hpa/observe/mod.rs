@@ -17,7 +17,6 @@ use super::cache::View;
 use super::cache::entry::{Binding, MemberHpa};
 use super::observe::capacity::Requirements;
 use super::observe::live_state::{LiveState, can_be_asked};
-use super::write::counted::is_counted;
 use super::write_id;
 use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::resource_binding::WorkloadStatus;
@@ -218,7 +217,6 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
         rescheduled: binding.object.spec.reschedule_triggered_at.as_ref().map(|time| time.0),
         basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
         purge: purge(binding),
-        entries_count: binding.divides() && is_counted(&binding.object),
         now: whole_seconds(now),
         period: live.period,
         replacement: live.failover.replacement,
