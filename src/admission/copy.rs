@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::decision::defaults::Addition;
 use crate::decision::mirror::{self, Copied, Notes, Own, Wanted};
+use crate::decision::names::pointer_token;
 
 /// The fhpa fields of an object, and their copy in its annotations.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +51,7 @@ pub(super) fn additions(new: &CopiedFields<'_>, old: Option<&CopiedFields<'_>>, 
         let all: Map<String, Value> = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         return vec![Addition { pointer: "/metadata/annotations".to_owned(), value: all.into() }];
     }
-    let pointer = |name: &str| format!("/metadata/annotations/{}", name.replace('/', "~1"));
+    let pointer = |name: &str| format!("/metadata/annotations/{}", pointer_token(name));
     values.into_iter().map(|(name, value)| Addition { pointer: pointer(name), value }).collect()
 }
 

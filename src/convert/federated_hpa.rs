@@ -3,12 +3,12 @@
 use crate::api;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::defaults::Mode;
-use crate::decision::mirror;
 use crate::decision::related_objects::{KnownFederatedHPA, Target};
 use crate::decision::subject::federated_hpa::{
     Assignment, ClusterAffinity, ClusterAutoscalingPreference, ClusterHPAPreference, FederatedHPA, FederatedHPASpec,
     FieldSelector,
 };
+use crate::decision::{mirror, names};
 
 reads! {
     FederatedHPA<'de> {
@@ -84,7 +84,16 @@ pub fn known_federated_hpa(hpa: &api::FederatedHPA, stored_mode: impl Into<Optio
         distributed: mode(hpa).or(stored_mode.into()) == Some(Mode::Distributed),
         suspended: spec.suspend == Some(true),
         deleting: hpa.metadata.deletion_timestamp.is_some(),
+        taken_over: taken_over(hpa).map(|reference| target(hpa.metadata.namespace.as_deref(), &reference)),
     }
+}
+
+/// The workload that is recorded as taken over.
+#[must_use]
+pub fn taken_over(hpa: &api::FederatedHPA) -> Option<api::hpa::CrossVersionObjectReference> {
+    let mut words = hpa.metadata.annotations.as_ref()?.get(names::WORKLOAD)?.split(' ').map(str::to_owned);
+    let (api_version, kind, name) = (words.next()?, words.next()?, words.next()?);
+    Some(api::hpa::CrossVersionObjectReference { api_version, kind, name })
 }
 
 /// The object that `reference` points to.

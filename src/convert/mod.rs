@@ -28,6 +28,6 @@ mod workload;
 
 pub use cron_federated_hpa::known_cron_federated_hpa;
 pub use decode::{DecodeError, cron_federated_hpa, federated_hpa, resource_binding};
-pub use federated_hpa::{known_federated_hpa, mode, target};
+pub use federated_hpa::{known_federated_hpa, mode, taken_over, target};
 pub use scaler::Scaler;
 pub use workload::workload;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::api_version::ApiVersion;
 use super::kinds;
-use super::names::{RETAIN_REPLICAS, SUSPENDED_FOR};
+use super::names::{RETAIN_REPLICAS, SUSPENDED_FOR, pointer_token};
 use super::related_objects::{KnownFederatedHPA, RelatedObjects, Target};
 use super::subject::federated_hpa::FederatedHPASpec;
 use super::subject::hpa::{Behavior, ScalingRules};
@@ -217,7 +217,7 @@ pub struct Workload {
 }
 
 /// The label with which members keep the replicas of a workload that a Distributed FederatedHPA scales
-/// (docs/design.md#on-the-wire), also while that one is being deleted: the controller removes the label when the
+/// (docs/design.md#on-the-wire), or has taken over and does not scale any more: the controller removes the label when the
 /// workload is handed back.
 #[must_use]
 pub fn retention(
@@ -233,7 +233,8 @@ pub fn retention(
         kind: workload.kind.clone(),
         name: name.to_owned(),
     };
-    if !related_objects.federated_hpas_on(&target).iter().any(|hpa| hpa.distributed) {
+    let scaled = related_objects.federated_hpas_on(&target).iter().any(|hpa| hpa.distributed);
+    if !scaled && !related_objects.is_taken_over(&target) {
         return Vec::new();
     }
     vec![if workload.labelled {
@@ -241,9 +242,4 @@ pub fn retention(
     } else {
         Addition::new("/metadata/labels", json!({RETAIN_REPLICAS: "true"}))
     }]
-}
-
-/// The name of a member as a part of a JSON pointer.
-fn pointer_token(member: &str) -> String {
-    member.replace('~', "~0").replace('/', "~1")
 }

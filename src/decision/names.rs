@@ -14,11 +14,20 @@ pub const SUSPENDED_BEFORE: &str = "fhpa.karmada.io/suspended-before";
 /// Annotation of a FederatedHPA, set by users: with `true`, HPAs of its workload that exist in members are taken over.
 pub const ADOPT: &str = "fhpa.karmada.io/adopt-hpa";
 
+/// Annotation of a FederatedHPA: the workload that is taken over, as `apiVersion kind name`.
+pub const WORKLOAD: &str = "fhpa.karmada.io/workload";
+
 /// Label of a workload: member clusters keep their replicas.
 pub const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
 
 /// Field manager of [`RETAIN_REPLICAS`]; only its writes remove the label of a workload that is scaled.
 pub const RETENTION_MANAGER: &str = "fhpa-retention";
+
+/// A name as a part of a JSON pointer (RFC 6901, section 3).
+#[must_use]
+pub fn pointer_token(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
 
 /// A hash as part of a name: letters and digits that form no words.
 #[must_use]

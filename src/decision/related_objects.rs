@@ -34,6 +34,8 @@ pub struct KnownFederatedHPA {
     pub suspended: bool,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// The object that it has taken over and not handed back: after an edit another one than `target`.
+    pub taken_over: Option<Target>,
 }
 
 /// Facts about a CronFederatedHPA.
@@ -116,6 +118,10 @@ pub trait RelatedObjects {
     fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA>;
     /// The CronFederatedHPAs that scale `target`.
     fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA>;
+    /// Whether a FederatedHPA has taken `target` over and not handed it back.
+    fn is_taken_over(&self, _target: &Target) -> bool {
+        false
+    }
     /// The FederatedHPA of that name.
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA>;
     /// Autoscalers that are not fhpa's and scale `target`.

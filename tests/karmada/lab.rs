@@ -348,11 +348,12 @@ impl Lab {
 
     fn karmadactl(&self, name: &str, arguments: &[&str]) {
         let mut said = String::new();
+        let kubeconfig = self.member(name).linked();
         let done = (0..10).any(|_| {
             let output = Command::new(self.assets.program("karmadactl"))
                 .args(arguments)
                 .arg(format!("--kubeconfig={}", self.karmada.kubeconfig().display()))
-                .arg(format!("--cluster-kubeconfig={}", self.member(name).plane.kubeconfig().display()))
+                .arg(format!("--cluster-kubeconfig={}", kubeconfig.display()))
                 .output()
                 .unwrap();
             said = String::from_utf8_lossy(&output.stderr).into_owned();

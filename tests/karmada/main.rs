@@ -24,6 +24,7 @@ mod kubelet;
 mod lab;
 #[path = "../laws/mod.rs"]
 mod laws;
+mod link;
 mod manifests;
 mod member;
 mod metrics;

@@ -1,11 +1,12 @@
 //! A member cluster: a real API server, controller manager and scheduler, with kubelets of the suite. I/O: processes.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::assets::Assets;
 use crate::kubelet::{self, Pods};
+use crate::link::Link;
 use crate::metrics;
 use crate::plane::{Plane, Ports};
 use crate::rig::program::{Program, flags};
@@ -21,6 +22,8 @@ const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,ser
 pub struct Member {
     pub plane: Plane,
     pub pods: Arc<Pods>,
+    /// Karmada talks to the API server over it.
+    pub link: Link,
     programs: Vec<Program>,
     /// Between two computations of an HPA.
     period: &'static str,
@@ -47,13 +50,23 @@ impl Member {
         {
             plane.aggregate(group, "v1beta1", "kube-system", service, ports.aggregated).await;
         }
-        let mut member = Self { plane, pods, programs: Vec::new(), period: "2s" };
+        let link = Link::start(ports.apiserver).await;
+        let mut member = Self { plane, pods, link, programs: Vec::new(), period: "2s" };
         member.control();
         member
     }
 
     pub fn name(&self) -> &str {
         &self.plane.name
+    }
+
+    /// A kubeconfig file with which the API server is found at the other end of the link.
+    pub fn linked(&self) -> PathBuf {
+        let text = std::fs::read_to_string(self.plane.kubeconfig()).unwrap();
+        let at = |port: u16| format!("127.0.0.1:{port}");
+        let linked = self.plane.file("linked-kubeconfig");
+        std::fs::write(&linked, text.replace(&at(self.plane.ports.apiserver), &at(self.link.port))).unwrap();
+        linked
     }
 
     fn control(&mut self) {

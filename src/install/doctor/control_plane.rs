@@ -244,7 +244,8 @@ fn upstream_wrote(object: &Value, now: Timestamp) -> bool {
     let ours = last(&[managers::STATUS, managers::CRON_STATUS]);
     let since = last(&["karmada-controller-manager"]).filter(|theirs| ours.is_none_or(|ours| *theirs >= ours));
     let noticed = all("/status/conditions").any(|condition| text(condition, "reason") == UPSTREAM);
-    noticed || since.is_some_and(|theirs| now.duration_since(theirs) < UPSTREAM_IDLE)
+    let of_late = |written: Option<Timestamp>| written.is_some_and(|at| now.duration_since(at) < UPSTREAM_IDLE);
+    of_late(since) || noticed && of_late(ours)
 }
 
 #[cfg(test)]
@@ -266,6 +267,7 @@ mod tests {
             (json!([theirs("2026-11-20T07:59:00Z"), ours("2026-11-20T07:59:05Z")]), ready("HandingBack"), false),
             (json!([theirs("2026-11-20T07:59:05Z"), ours("2026-11-20T07:59:00Z")]), ready("HandingBack"), true),
             (json!([ours("2026-11-20T07:59:05Z")]), ready(UPSTREAM), true),
+            (json!([ours("2026-11-20T06:59:05Z")]), ready(UPSTREAM), false),
         ] {
             let object = json!({"metadata": {"managedFields": shares}, "status": {"conditions": conditions}});
             assert_eq!(upstream_wrote(&object, now), runs, "{object}");

@@ -6,6 +6,7 @@ use crate::api::CronFederatedHPA;
 use crate::convert::own;
 use crate::decision::cron::Schedule;
 use crate::decision::mirror::{self, MirrorState};
+use crate::decision::names::pointer_token;
 use crate::decision::validation::schedules::delays;
 
 /// State of an object.
@@ -71,7 +72,7 @@ impl Wholeness {
 
 /// The name of the annotation, escaped for a JSON pointer.
 fn escaped() -> String {
-    mirror::SPEC.replace('/', "~1")
+    pointer_token(mirror::SPEC)
 }
 
 #[cfg(test)]

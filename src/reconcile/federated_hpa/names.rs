@@ -3,9 +3,7 @@
 /// Finalizer of a FederatedHPA: its workload is taken over.
 pub const FINALIZER: &str = "fhpa.karmada.io/finalizer";
 pub use crate::decision::names::ADOPT;
-/// Annotation of a FederatedHPA: the workload that is taken over, as `apiVersion kind name`.
-pub const WORKLOAD: &str = "fhpa.karmada.io/workload";
-pub use crate::decision::names::{SUSPENDED_BEFORE, SUSPENDED_FOR};
+pub use crate::decision::names::{SUSPENDED_BEFORE, SUSPENDED_FOR, WORKLOAD};
 /// Label of a Work: uid of its FederatedHPA.
 pub const OWNER_UID: &str = "fhpa.karmada.io/federatedhpa-uid";
 /// Annotation of a Work: namespace and name of its FederatedHPA.

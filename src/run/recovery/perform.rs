@@ -17,7 +17,7 @@ use crate::controller::managers;
 use crate::controller::request::send;
 use crate::decision::api_version::GROUP;
 use crate::decision::backoff::ErrorClass;
-use crate::decision::names::{RETAIN_REPLICAS, execution_space};
+use crate::decision::names::{RETAIN_REPLICAS, execution_space, pointer_token};
 use crate::decision::plan::HpaVersion;
 use crate::decision::suspension;
 use crate::reconcile::federated_hpa::manifest::{Write, work_names, work_of};
@@ -148,7 +148,7 @@ impl Recovery {
             put(at, value);
         }
         if retain {
-            put(&format!("/metadata/labels/{}", RETAIN_REPLICAS.replace('/', "~1")), json!("true"));
+            put(&format!("/metadata/labels/{}", pointer_token(RETAIN_REPLICAS)), json!("true"));
         }
         self.json_patch(cluster, &work.name, &patch).await
     }

@@ -33,6 +33,10 @@ impl RelatedObjects for Index {
         self.cron_federated_hpas.on(target)
     }
 
+    fn is_taken_over(&self, target: &Target) -> bool {
+        self.federated_hpas.any_in(&target.namespace, |hpa| hpa.taken_over.as_ref() == Some(target))
+    }
+
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
         self.federated_hpas.named(namespace, name)
     }
@@ -65,6 +69,7 @@ mod tests {
             distributed: true,
             suspended: false,
             deleting: false,
+            taken_over: None,
         }
     }
 

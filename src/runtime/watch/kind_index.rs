@@ -122,6 +122,13 @@ impl<K: IndexedObject> KindIndex<K> {
         names.iter().filter_map(|name| content.by_name.get(&key(name)).cloned()).collect()
     }
 
+    /// Whether a record of a namespace has this property. Looks at each of them.
+    pub fn any_in(&self, namespace: &str, has: impl Fn(&K) -> bool) -> bool {
+        let content = self.content.read();
+        let from = (namespace.to_owned(), String::new());
+        content.by_name.range(from..).take_while(|(key, _)| key.0 == namespace).any(|(_, known)| has(known))
+    }
+
     pub(super) fn named(&self, namespace: &str, name: &str) -> Option<K> {
         self.content.read().by_name.get(&(namespace.to_owned(), name.to_owned())).cloned()
     }

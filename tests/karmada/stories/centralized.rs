@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::evicted::{placed, taint};
+use super::moves::ready;
 use crate::operator::JOBS;
 use crate::stand::{MEMBERS, Stand};
 
@@ -105,5 +107,61 @@ pub async fn a_workload_at_zero_is_woken_by_an_external_metric(stand: &mut Stand
     let wakes = async |stand: &Stand| replicas(stand).await == 6;
     stand.later(Duration::from_secs(120), "it wakes", wakes).await;
     stand.runs(NAME, &MEMBERS.map(|member| (member, 2))).await;
+    stand.clear(NAME).await;
+}
+
+/// The HPA of a member goes on while Karmada does not reach it: what it asked for outlives a switch of the mode.
+pub async fn a_switch_of_the_mode_keeps_what_a_member_asked_for(stand: &mut Stand) {
+    stand.workload(NAME, 8, &MEMBERS[..2]).await;
+    stand.wants("member1", NAME, 4);
+    stand.wants("member2", NAME, 4);
+    stand.runs(NAME, &[("member1", 4), ("member2", 4)]).await;
+    stand.federated(NAME, 2, 40, json!({})).await;
+    let divided = async |stand: &Stand| says(stand, "Ready").await.contains("MemberHPAsReady");
+    stand.later(Duration::from_secs(90), "it is taken over", divided).await;
+
+    stand.lab.member("member2").link.cut();
+    stand.lab.cluster_is("member2", "False").await;
+    stand.wants("member2", NAME, 14);
+    stand.runs(NAME, &[("member1", 4), ("member2", 14)]).await;
+    let before = stand.observer.note(NAME);
+    mode(stand, "Centralized").await;
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    stand.lab.member("member2").link.mend();
+    stand.lab.cluster_is("member2", "True").await;
+    let back = async |stand: &Stand| says(stand, "Ready").await.contains("TargetReady");
+    stand.later(Duration::from_secs(120), "it is handed back", back).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!((before, stand.observer.least(NAME), replicas(stand).await), (18, 18, 18), "no pod was ended");
+    stand.clear(NAME).await;
+}
+
+/// A cluster is evicted while karmada-scheduler is away: its pods serve until it is back, and count.
+pub async fn pods_of_a_cluster_under_eviction_count(stand: &mut Stand) {
+    stand.wants("member1", NAME, 6);
+    stand.wants("member2", NAME, 6);
+    stand.workload(NAME, 12, &MEMBERS[..2]).await;
+    stand.runs(NAME, &[("member1", 6), ("member2", 6)]).await;
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 0}});
+    stand.federated(NAME, 1, 20, json!({"mode": "Centralized", "behavior": behavior})).await;
+    stand.soon("it is active", async |stand| says(stand, "ScalingActive").await.contains("ValidMetricFound")).await;
+    stand.lab.schedule(false);
+    taint(stand, true).await;
+    let evicts = async |stand: &Stand| placed(stand, NAME).await == (vec!["member2".to_owned()], 1);
+    stand.soon("Karmada evicts member1", evicts).await;
+
+    stand.wants("member1", NAME, 3);
+    stand.wants("member2", NAME, 1);
+    stand.soon("the replicas follow the load", async |stand| replicas(stand).await < 12).await;
+    for _ in 0..120 {
+        assert_eq!((replicas(stand).await, ready(stand, NAME)), (4, [6, 6, 0]));
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    assert!(evicts(stand).await, "it is under way");
+    stand.wants("member2", NAME, 4);
+    stand.lab.schedule(true);
+    let moved = async |stand: &Stand| replicas(stand).await == 4 && ready(stand, NAME) == [0, 4, 0];
+    stand.later(Duration::from_secs(120), "member2 runs what is needed", moved).await;
+    taint(stand, false).await;
     stand.clear(NAME).await;
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::stand::{MEMBERS, Stand};
 
 /// Puts a taint on the first member that nobody tolerates, or takes it away.
-async fn taint(stand: &Stand, on: bool) {
+pub async fn taint(stand: &Stand, on: bool) {
     let taints = if on { json!([{"key": "maintenance", "effect": "NoExecute"}]) } else { Value::Null };
     let clusters = stand.lab.karmada.api("cluster.karmada.io/v1alpha1", "Cluster", "clusters", None);
     let change = json!({"spec": {"taints": taints}});
@@ -16,7 +16,7 @@ async fn taint(stand: &Stand, on: bool) {
 }
 
 /// The clusters with an entry, and how many evictions are under way.
-async fn placed(stand: &Stand, name: &str) -> (Vec<String>, usize) {
+pub async fn placed(stand: &Stand, name: &str) -> (Vec<String>, usize) {
     let binding = stand.binding(name).await.unwrap();
     let entries = binding["spec"]["clusters"].as_array().cloned().unwrap_or_default();
     let names = entries.iter().map(|entry| entry["name"].as_str().unwrap().to_owned());

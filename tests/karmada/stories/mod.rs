@@ -92,6 +92,8 @@ pub const ALL: &[(&str, Story)] = stories! {
     "kinds_of_others_are_taken_over_scaled_failed_over_and_handed_back": kinds::taken_over_scaled_failed_over_and_handed_back,
     "a_member_that_pulls_helps_within_one_sync": pull::a_member_that_pulls_helps_within_one_sync,
     "one_computation_scales_over_all_clusters": centralized::one_computation_scales_over_all_clusters,
+    "a_switch_of_the_mode_keeps_what_a_member_asked_for": centralized::a_switch_of_the_mode_keeps_what_a_member_asked_for,
+    "pods_of_a_cluster_under_eviction_count": centralized::pods_of_a_cluster_under_eviction_count,
     "a_workload_at_zero_is_woken_by_an_external_metric": centralized::a_workload_at_zero_is_woken_by_an_external_metric,
     "beside_karmadas_own_controller_replicas_differ_only_where_it_is_wrong": beside::replicas_differ_only_where_it_is_wrong,
     "beside_karmadas_own_controller_requests_do_not_grow_with_the_objects": beside::requests_do_not_grow_with_the_objects,

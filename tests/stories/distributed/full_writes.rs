@@ -1,6 +1,7 @@
 //! Who writes a whole workload, or takes the label from it, ends no pod (docs/design.md#on-the-wire).
 
 use fhpa::playground::json::label;
+use fhpa::playground::member::Link;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -78,6 +79,33 @@ async fn a_workload_that_was_replaced_is_handed_back_without_the_label() {
     assert!(stage.find("FederatedHPA", "web").await.is_none());
     assert_eq!(label_and_owners(&stage).await, (String::new(), Vec::new()));
     one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_workload_that_is_replaced_while_it_is_handed_back_keeps_its_pods() {
+    let elsewhere = json!({"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}});
+    for change in [json!({"mode": "Centralized"}), elsewhere] {
+        let (stage, one) = running().await;
+        let _webhook = admission::webhook(stage.fleet.control());
+        stage.create(deployment("other", 2)).await;
+        stage.fleet.load().set("prod", "web", 3_000);
+        stage.pass(60).await;
+        // The hand-back waits for a member that does not answer.
+        stage.fleet.cut("member3", Link::Refused).unwrap();
+        stage.pass(60).await;
+        stage.patch("FederatedHPA", "web", json!({"spec": change})).await;
+        stage.pass(20).await;
+        assert_eq!(stage.conditions().await[0], "Assigned=False HandingBack");
+        for _ in 0..5 {
+            replace(&stage).await;
+            assert_eq!(label(&stage.get("Deployment", "web").await, LABEL), "true", "{change}");
+            assert_eq!(fewest(&stage, 3).await, 10, "{change}");
+        }
+        stage.fleet.cut("member3", Link::Up).unwrap();
+        assert_eq!(fewest(&stage, 120).await, 10, "{change}: {:?}", stage.messages().await);
+        assert_eq!(label_and_owners(&stage).await, (String::new(), Vec::new()), "{change}");
+        one.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

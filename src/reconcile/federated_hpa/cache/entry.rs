@@ -63,7 +63,7 @@ impl FederatedHpaEntry {
         let mut object = object.clone();
         object.metadata.managed_fields = None;
         let target = target(&object, &object.spec.scale_target_ref);
-        let taken_over = taken_over(&object).unwrap_or_else(|| object.spec.scale_target_ref.clone());
+        let taken_over = convert::taken_over(&object).unwrap_or_else(|| object.spec.scale_target_ref.clone());
         let status = object.status.as_mut();
         let lists = status.map(|status| (status.cluster_hpa_desired.take(), status.aggregated_status.take()));
         let (desired, shown) = lists.unwrap_or_default();
@@ -263,13 +263,6 @@ fn target(object: &FederatedHPA, reference: &CrossVersionObjectReference) -> Tar
 pub fn target_of(workload: &ObjectReference) -> Target {
     let ObjectReference { api_version, kind, namespace, name } = workload;
     Target { namespace: namespace.clone(), group: group(api_version), kind: kind.clone(), name: name.clone() }
-}
-
-/// The recorded workload that is taken over.
-fn taken_over(object: &FederatedHPA) -> Option<CrossVersionObjectReference> {
-    let mut words = object.metadata.annotations.as_ref()?.get(names::WORKLOAD)?.split(' ').map(str::to_owned);
-    let (api_version, kind, name) = (words.next()?, words.next()?, words.next()?);
-    Some(CrossVersionObjectReference { api_version, kind, name })
 }
 
 impl Item for FederatedHpaEntry {

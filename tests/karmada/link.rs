@@ -1,0 +1,48 @@
+//! The network between Karmada and a member, which can be cut while the member goes on. I/O: sockets.
+
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// Carries every connection to one port of the loopback interface, while it is up.
+pub struct Link {
+    pub port: u16,
+    up: watch::Sender<bool>,
+}
+
+impl Link {
+    /// A link to this port.
+    pub async fn start(to: u16) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (up, state) = watch::channel(true);
+        tokio::spawn(async move {
+            while let Ok((near, _)) = listener.accept().await {
+                tokio::spawn(carry(near, to, state.clone()));
+            }
+        });
+        Self { port, up }
+    }
+
+    /// Ends every connection, and lets none through.
+    pub fn cut(&self) {
+        self.up.send_replace(false);
+    }
+
+    /// Lets connections through again.
+    pub fn mend(&self) {
+        self.up.send_replace(true);
+    }
+}
+
+async fn carry(mut near: TcpStream, to: u16, mut up: watch::Receiver<bool>) {
+    if !*up.borrow() {
+        return;
+    }
+    let Ok(mut far) = TcpStream::connect(("127.0.0.1", to)).await else { return };
+    let _ = (near.set_nodelay(true), far.set_nodelay(true));
+    tokio::select! {
+        _ = copy_bidirectional(&mut near, &mut far) => {}
+        _ = up.wait_for(|up| !up) => {}
+    }
+}
