@@ -4,6 +4,7 @@
 mod absence;
 mod cases;
 mod clock;
+mod corpus;
 mod days;
 mod fleet;
 mod headroom;
