@@ -3,10 +3,11 @@
 //!
 //! [`plan`] has these stages: *assignment* gives every cluster its target by policy, *reassignment* keeps existing
 //! targets and moves them when clusters fail or return, *transition* limits the targets to what running pods and
-//! leaving clusters allow now, *steps* order the writes so that the budget is never exceeded. Between reassignment and
-//! transition `adjust` changes targets by the health of clusters: it finds clusters that cannot scale and moves headroom
-//! (*cannot_scale*, *priority_tiers*, *optimization*), lets other clusters run missing replicas (*assist*) and those of
-//! leaving clusters (*replacement*), and scales idle clusters to zero (*zero*).
+//! leaving clusters allow now, *steps* order the writes so that the budget is never exceeded, and the *gate* looks at
+//! all writes of now together once more. Between reassignment and transition `adjust` changes targets by the health of
+//! clusters: it finds clusters that cannot scale and moves headroom (*cannot_scale*, *priority_tiers*, *optimization*),
+//! lets other clusters run missing replicas (*assist*) and those of leaving clusters (*replacement*), and scales idle
+//! clusters to zero (*zero*).
 
 mod asking;
 mod assignee;
@@ -17,6 +18,7 @@ mod binding;
 mod cannot_scale;
 mod distribute;
 mod floors;
+mod gate;
 mod inputs;
 mod memory;
 mod note;
@@ -29,6 +31,7 @@ mod policy;
 mod priority_tiers;
 mod reason;
 mod reassignment;
+mod refusal;
 mod replacement;
 mod scale_up;
 mod scale_ups;
@@ -45,6 +48,7 @@ pub use observed::{
 pub use outcome::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use policy::Policy;
 pub use reason::{Hold, Obstacle, Reason, Why};
+pub use refusal::{Law, Refusal};
 pub use scale_ups::{ScaleUp, ScaleUps};
 
 use assignee::Assignee;
@@ -94,12 +98,13 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     notes.extend(replacement.note);
     let transitions = transition::transitions(request, &clusters, &targets, replacement.kept);
     let mut shares = outcome::shares(&clusters, &targets, &transitions, &replacement.lost, request.now);
-    let (steps, binding, followed) =
+    let (mut steps, binding, followed) =
         steps::steps(request, &clusters, &targets, &transitions, &replacement.verdicts, &mut notes);
     let next = [next, followed.as_ref().and_then(|followed| followed.due)].into_iter().flatten().min();
     let followed = followed.filter(|followed| followed.due.is_none()).map(|followed| followed.entries);
     outcome::receive(&mut shares, &clusters, &steps, request.now);
-    Plan { basis, shares, binding, steps, followed, notes, next, idle, divided }
+    let refusals = gate::pass(request, &clusters, &shares, &mut steps);
+    Plan { basis, shares, binding, steps, followed, notes, refusals, next, idle, divided }
 }
 
 /// The number of candidates, where a failed one still has what it had and no other that gets a share answers. Nobody
@@ -210,6 +215,7 @@ fn unchanged<'a>(request: &Request<'_>, clusters: &[&'a Cluster<'a>], basis: Bas
         steps,
         followed: None,
         notes: vec![note],
+        refusals: Vec::new(),
         idle: request.idle,
         divided: request.divided,
     }

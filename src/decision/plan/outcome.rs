@@ -6,7 +6,8 @@ use super::assignment::{Target, Targets};
 use super::owed::unserved;
 use super::transition::{Transition, is_known};
 use super::{
-    Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Request, Why,
+    Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Refusal,
+    Request, Why,
 };
 use crate::decision::split::Replicas;
 
@@ -26,6 +27,8 @@ pub struct Plan<'a> {
     pub followed: Option<Vec<Entry<'a>>>,
     /// Remarks on the whole plan.
     pub notes: Vec<Note>,
+    /// Steps of now that would break a law, by what is known.
+    pub refusals: Vec<Refusal<'a>>,
     /// When to plan again if no event happens.
     pub next: Option<Timestamp>,
     /// Must be stored: [`super::Request::idle`].

@@ -266,6 +266,7 @@ impl FederatedHpaWorker {
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
         let later = self.record(leader, view, observed, &plan, status).await?;
         self.reporter.unreplaced(leader, &view.federated_hpa, &plan);
+        self.reporter.refused(&view.federated_hpa, &plan);
         let Taken::Held(untaken) = self.begin_writes(leader, view, binding, &observed.foreign).await? else {
             return Ok(Progress::Wrote);
         };

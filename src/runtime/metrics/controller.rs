@@ -15,10 +15,16 @@ use super::overdue::Overdue;
 use super::{ConditionMetrics, ObjectMetrics, by_result, registered};
 use crate::decision::backoff::ErrorClass;
 use crate::decision::freeze::Cause;
+use crate::decision::plan::Law;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ClassLabels {
     class: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LawLabels {
+    law: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -57,6 +63,7 @@ pub struct ControllerMetrics {
     pub status_writes: Counter,
     /// Writes that lost against another writer (409).
     conflicts: Counter,
+    refusals: [Counter; Law::ALL.len()],
     /// Clusters that failed and whose replicas others took over.
     pub failovers: Counter,
     /// Clusters that leave or failed and whose replicas others were asked to run.
@@ -97,6 +104,14 @@ fn replacements(r: &mut Registry) -> [Counter; 2] {
         .map(|(name, help)| registered(r, name, help))
 }
 
+/// Writes that a plan held back or told, by law.
+fn refusals(r: &mut Registry) -> [Counter; Law::ALL.len()] {
+    let help = "Writes that would break a law by what is known, by law: raises beyond maxReplicas, which wait (Budget); \
+                ready replicas that are needed and might go, which is only counted (ReadyPods)";
+    let refusals: Family<LawLabels, Counter> = registered(r, "plan_refusals", help);
+    Law::ALL.map(|law| refusals.get_or_create(&LawLabels { law: law.code() }).clone())
+}
+
 /// What halts the leader.
 fn frozen(r: &mut Registry) -> [Gauge; Cause::ALL.len()] {
     let help = "1 while this process leads and writes nothing, by what freezes it";
@@ -132,6 +147,7 @@ impl ControllerMetrics {
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
             conflicts: registered(r, "write_conflicts", "Writes that lost against another writer"),
+            refusals: refusals(r),
             failovers,
             replacements,
             events_posted,
@@ -168,6 +184,13 @@ impl ControllerMetrics {
     /// Sets the number of CronFederatedHPAs that are not Ready for this reason.
     pub fn cron_unready(&self, reason: String, count: i64) {
         self.cron_unready.get_or_create(&ReasonLabels { reason }).set(count);
+    }
+
+    /// Counts a write that would break a law.
+    pub fn refused(&self, law: Law) {
+        for (counter, _) in self.refusals.iter().zip(Law::ALL).filter(|(_, one)| *one == law) {
+            counter.inc();
+        }
     }
 
     /// Sets when the next rule is due; `None` when no rule is scheduled.

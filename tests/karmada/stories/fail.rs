@@ -13,15 +13,15 @@ use crate::stand::{MEMBERS, Stand, deployment, policy};
 /// For how long a cluster may be away, as the policies here say.
 const TOLERATED: u64 = 30;
 
-/// Fifteen pods under a policy that tolerates an absence of [`TOLERATED`] seconds.
-async fn tolerating(stand: &Stand, name: &str) {
+/// Fifteen pods under a policy that tolerates an absence of so many seconds.
+async fn tolerating(stand: &Stand, name: &str, seconds: u64) {
     for (member, wants) in [("member1", 10), ("member2", 3), ("member3", 2)] {
         stand.wants(member, name, wants);
     }
     stand.apply("deployments", &deployment(name, 3)).await;
     let mut policy = policy(name, "Deployment", &MEMBERS);
     let tolerations = ["cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"]
-        .map(|key| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATED}));
+        .map(|key| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}));
     policy["spec"]["placement"]["clusterTolerations"] = json!(tolerations);
     stand.apply("propagationpolicies", &policy).await;
     stand.federated(name, 3, 45, json!({})).await;
@@ -59,6 +59,12 @@ fn hpas_of<'a>(works: &'a [DynamicObject], name: &'a str) -> impl Iterator<Item 
     })
 }
 
+/// The clusters with an entry. Their numbers follow what runs.
+fn assigned(binding: &Value) -> Vec<&str> {
+    let entries = binding["spec"]["clusters"].as_array().into_iter().flatten();
+    entries.map(|entry| entry["name"].as_str().unwrap()).collect()
+}
+
 /// Waits until the binding has no entry of the first member.
 async fn is_given_up(stand: &Stand, name: &str) {
     let gone = async |stand: &Stand| {
@@ -74,12 +80,11 @@ async fn is_given_up(stand: &Stand, name: &str) {
 pub async fn a_short_absence_moves_nothing(stand: &mut Stand) {
     let name = "blip";
     fifteen(stand, name, 45).await;
-    let before = stand.binding(name).await.unwrap()["spec"]["clusters"].clone();
     stand.lab.member_mut("member1").kill();
     stand.lab.cluster_is("member1", "False").await;
     tokio::time::sleep(Duration::from_secs(20)).await;
     let binding = stand.binding(name).await.unwrap();
-    assert_eq!(binding["spec"]["clusters"], before);
+    assert_eq!(assigned(&binding), MEMBERS);
     assert!(binding["spec"]["gracefulEvictionTasks"].is_null(), "{binding}");
     stand.lab.member_mut("member1").heal(false).await;
     stand.lab.cluster_is("member1", "True").await;
@@ -95,11 +100,10 @@ pub async fn a_short_absence_moves_nothing(stand: &mut Stand) {
 pub async fn a_hang_moves_nothing(stand: &mut Stand) {
     let name = "hang";
     fifteen(stand, name, 45).await;
-    let before = stand.binding(name).await.unwrap()["spec"]["clusters"].clone();
     stand.lab.member("member1").hang();
     tokio::time::sleep(Duration::from_secs(200)).await;
     let binding = stand.binding(name).await.unwrap();
-    assert_eq!(binding["spec"]["clusters"], before);
+    assert_eq!(assigned(&binding), MEMBERS);
     assert!(binding["spec"]["gracefulEvictionTasks"].is_null(), "{binding}");
     stand.lab.member_mut("member1").heal(true).await;
     stand.lab.cluster_is("member1", "True").await;
@@ -112,7 +116,7 @@ pub async fn a_hang_moves_nothing(stand: &mut Stand) {
 /// and for a minute or two after the return each one is a conflict, because its copy of the HPA is older.
 pub async fn what_a_cluster_missed_is_in_effect_soon_after_its_return(stand: &mut Stand) {
     let name = "missed";
-    fifteen(stand, name, 45).await;
+    tolerating(stand, name, 900).await;
     stand.lab.member_mut("member1").kill();
     stand.lab.cluster_is("member1", "False").await;
     let window = json!({"spec": {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 61}}}});
@@ -206,7 +210,7 @@ async fn comes_back(stand: &Stand, name: &str) {
 /// What a lost cluster ran is run by the others within seconds of the decision, and it comes back without harm.
 pub async fn what_a_lost_cluster_ran_is_run_by_the_others(stand: &mut Stand) {
     let name = "lost";
-    tolerating(stand, name).await;
+    tolerating(stand, name, TOLERATED).await;
     stand.lab.member_mut("member1").kill();
     stand.lab.cluster_is("member1", "False").await;
     is_replaced(stand, name).await;
@@ -223,7 +227,7 @@ pub async fn what_a_lost_cluster_ran_is_run_by_the_others(stand: &mut Stand) {
 /// A member that hangs for longer than is tolerated: its pods live on, and nobody sees them until it answers again.
 pub async fn a_long_hang_is_replaced_and_costs_no_pod_when_it_ends(stand: &mut Stand) {
     let name = "stalled";
-    tolerating(stand, name).await;
+    tolerating(stand, name, TOLERATED).await;
     stand.lab.member("member1").hang();
     is_replaced(stand, name).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
@@ -237,7 +241,7 @@ pub async fn a_long_hang_is_replaced_and_costs_no_pod_when_it_ends(stand: &mut S
 /// could scale beyond the budget; Karmada's own attempts to delete it come 41, 82 and 164 s after the deletion.
 pub async fn a_cluster_that_was_given_up_takes_part_soon_after_its_return(stand: &mut Stand) {
     let name = "again";
-    tolerating(stand, name).await;
+    tolerating(stand, name, TOLERATED).await;
     let uid = async |stand: &Stand| {
         let hpa = stand.member_hpa("member1", name).await.unwrap_or_default();
         hpa["metadata"]["uid"].as_str().map(ToOwned::to_owned)
@@ -259,7 +263,7 @@ pub async fn a_cluster_that_was_given_up_takes_part_soon_after_its_return(stand:
 /// The leader is killed in the moment in which the cluster is given up.
 pub async fn a_leader_killed_during_a_failover_is_followed(stand: &mut Stand) {
     let name = "both";
-    tolerating(stand, name).await;
+    tolerating(stand, name, TOLERATED).await;
     let leader = stand.fhpa.leads(&stand.lab).await;
     stand.lab.member_mut("member1").kill();
     stand.lab.cluster_is("member1", "False").await;

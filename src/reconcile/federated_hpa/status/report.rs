@@ -52,6 +52,14 @@ impl Reporter {
         }
     }
 
+    /// Counts and logs writes that would break a law by what is known.
+    pub fn refused(&self, entry: &FederatedHpaEntry, plan: &Plan<'_>) {
+        for refusal in &plan.refusals {
+            self.metrics.refused(refusal.law);
+            warn!(object = %entry.key(), law = refusal.law.code(), "{refusal}");
+        }
+    }
+
     /// Reports decisions beside bounds: clusters that cannot scale, assists, and scaling to and from zero.
     pub fn helped(&self, leader: &Leader, entry: &FederatedHpaEntry, request: &Request<'_>, plan: &Plan<'_>) {
         for share in &plan.shares {
