@@ -14,5 +14,6 @@ mod life;
 mod replacement;
 mod replacement_laws;
 mod scale_up_laws;
+mod states;
 mod unready;
 mod world;

@@ -27,7 +27,7 @@ struct Work {
 pub struct Member {
     /// The last write; nothing: no object.
     work: Option<Work>,
-    on_the_way: VecDeque<Write>,
+    pub on_the_way: VecDeque<Write>,
     /// Number of the last write that arrived.
     arrived: u64,
     /// The HPA in effect.
