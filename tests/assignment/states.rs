@@ -66,6 +66,8 @@ enum Happens {
     Plan { writes: usize },
     /// The next write arrives in a member, and its HPA follows.
     Arrives(usize),
+    /// The pods of a member are ready.
+    Starts(usize),
     /// The HPAs of all members look at their metric.
     Sync,
     /// Time passes.
@@ -115,6 +117,9 @@ impl Model for Fleets {
         });
         world.work = Some(2 * self.clusters as u64 * REPLICA);
         settle(&mut world).unwrap();
+        for member in world.members.values_mut() {
+            member.started = member.replicas;
+        }
         vec![Fleet { world, known: BTreeMap::new(), broken: None }]
     }
 
@@ -141,7 +146,7 @@ impl Model for Fleets {
                 ClusterState::Leaving { evicted: false },
             ];
             let becomes = states.into_iter().map(|state| Happens::Becomes(at, state));
-            actions.push(Happens::Arrives(at));
+            actions.extend([Happens::Arrives(at), Happens::Starts(at)]);
             actions.extend(becomes.filter(|becomes| may(fleet, *becomes)));
         }
     }
@@ -180,6 +185,7 @@ impl Model for Fleets {
                 world.deliver(name);
                 world.scale(name, None);
             }
+            Happens::Starts(at) => world.members.get_mut(name(at)).unwrap().started = Some(u32::MAX),
             Happens::Sync => world.sync(),
             Happens::Passes { seconds } => world.pass(seconds),
             Happens::Becomes(at, state) => {
@@ -191,6 +197,9 @@ impl Model for Fleets {
                 world.request.total.max = max;
                 world.budget = world.budget.max(max.into());
             }
+        }
+        for member in world.members.values_mut() {
+            member.started = Some(member.ready());
         }
         let ours = matches!(happens, Happens::Plan { .. } | Happens::Arrives(_));
         next.broken = broken((&fleet.world, &next.world), in_effect, ours.then_some(before), taken);

@@ -43,6 +43,8 @@ pub struct Member {
     held: bool,
     /// Replicas that fit; nothing: all.
     pub room: Option<u32>,
+    /// Replicas that have started; nothing: all do at once.
+    pub started: Option<u32>,
     /// Its share was given away while it had an HPA: it counts again when it has lost that one.
     given_away: bool,
 }
@@ -50,6 +52,11 @@ pub struct Member {
 impl Member {
     /// Replicas that run.
     pub fn ready(&self) -> u32 {
+        self.scheduled().min(self.started.unwrap_or(u32::MAX))
+    }
+
+    /// Replicas that have a node.
+    fn scheduled(&self) -> u32 {
         self.replicas.unwrap_or_default().min(self.room.unwrap_or(u32::MAX))
     }
 
@@ -113,7 +120,7 @@ impl World {
             if self.broken == Some(cluster.name) {
                 cluster.ready = 0;
             }
-            cluster.pending = if answers { member.replicas.unwrap_or_default() - member.ready() } else { 0 };
+            cluster.pending = if answers { member.replicas.unwrap_or_default() - member.scheduled() } else { 0 };
             if let Some(room) = member.room {
                 cluster.available = Some(room.saturating_sub(member.replicas.unwrap_or_default()));
             }
