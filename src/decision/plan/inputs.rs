@@ -2,15 +2,16 @@
 //! Pure.
 
 use super::basis::Digest;
-use super::{Basis, Cluster, Policy, Request};
+use super::row::Row;
+use super::{Basis, Policy, Request};
 
-/// The digest of the inputs; `sorted` are the clusters by name.
-pub(super) fn basis(request: &Request<'_>, sorted: &[&Cluster<'_>]) -> Basis {
+/// The digest of the inputs.
+pub(super) fn basis(request: &Request<'_>, rows: &[Row<'_>]) -> Basis {
     let mut digest = Digest::default();
     digest.text(request.policy.name());
     digest.number(request.total.min.into());
     digest.number(request.total.max.into());
-    for cluster in sorted.iter().filter(|cluster| cluster.chosen) {
+    for cluster in rows.iter().map(|row| row.cluster).filter(|cluster| cluster.chosen) {
         digest.text(cluster.name);
         digest.number(cluster.limits.least.into());
         digest.number(cluster.limits.most.into());
@@ -34,10 +35,11 @@ pub(super) fn basis(request: &Request<'_>, sorted: &[&Cluster<'_>]) -> Basis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::plan::{Bounds, ClusterState};
+    use crate::decision::plan::row::rows;
+    use crate::decision::plan::{Bounds, Cluster, ClusterState};
 
     fn basis(request: &Request<'_>) -> Basis {
-        super::basis(request, &request.clusters.iter().collect::<Vec<_>>())
+        super::basis(request, &rows(request))
     }
 
     fn request() -> Request<'static> {

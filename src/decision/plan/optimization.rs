@@ -2,9 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::assignee::{Assignee, sum, take};
-use super::distribute::{Range, top_up};
-use super::participant::Participant;
+use super::distribute::{Receiver, Receivers};
+use super::row::{Row, assigned, assigned_mut, exchange, sum};
 use super::{Memory, Reason, Request};
 use crate::decision::split::Replicas;
 
@@ -24,7 +23,7 @@ pub(super) struct Rebalanced {
 /// donated within the window receive nothing yet, and clusters that received donate nothing. A move back must be worth
 /// it ([`is_worth`]), and clusters of about one size keep their order: measurements vary all the time, and bounds
 /// should not vary with them.
-pub(super) fn optimize(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>], moved: bool) -> Rebalanced {
+pub(super) fn optimize(request: &Request<'_>, rows: &mut [Row<'_>], moved: bool) -> Rebalanced {
     let divided = if moved { Some(request.now) } else { request.divided };
     let Some(period) = request.period.filter(|_| request.policy.depends_on_capacity()) else {
         return Rebalanced { divided, next: None };
@@ -33,101 +32,84 @@ pub(super) fn optimize(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]
     if request.within(divided, period) {
         return Rebalanced { divided, next: divided.and_then(after) };
     }
-    spare_mins(request, assignees);
-    let divided = if divide(request, assignees) { Some(request.now) } else { divided };
+    spare_mins(request, rows);
+    let divided = if divide(request, rows) { Some(request.now) } else { divided };
     Rebalanced { divided, next: after(request.now) }
 }
 
 /// Moves the min of clusters without replicas to clusters that have some.
-fn spare_mins(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) {
-    for assignee in assignees.iter_mut().filter(|assignee| is_empty(assignee)) {
-        let bounds = &mut assignee.target.bounds;
-        bounds.min = bounds.min.min(assignee.participant.cluster.limits.least.max(1));
+fn spare_mins(request: &Request<'_>, rows: &mut [Row<'_>]) {
+    for row in assigned_mut(rows).filter(|row| is_empty(row)) {
+        row.bounds.min = row.bounds.min.min(row.cluster.limits.least.max(1));
     }
-    let rest = request.total.min.saturating_sub(sum(assignees.iter().map(|assignee| assignee.target.bounds.min)));
-    let receivers: Vec<usize> = assignees
-        .iter()
-        .enumerate()
-        .filter(|(_, assignee)| assignee.answers() && !is_empty(assignee))
-        .map(|(at, _)| at)
-        .collect();
+    let rest = request.total.min.saturating_sub(sum(assigned(rows).map(|row| row.bounds.min)));
     if rest == 0 {
         return;
     }
-    let of = |at: &usize| {
-        let assignee = assignees.get(*at)?;
-        Some((*assignee.participant, Range { low: assignee.target.bounds.min, high: assignee.target.bounds.max }))
-    };
-    let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) = receivers.iter().filter_map(of).unzip();
-    for (at, min) in receivers.iter().zip(top_up(request.policy, rest, &participants, &ranges)) {
-        if let Some(assignee) = assignees.get_mut(*at) {
-            assignee.target.bounds.min = min;
-        }
-    }
+    let mut receivers = Receivers::of(rows, |row| {
+        let receives = row.is_assigned() && row.answers() && !is_empty(row);
+        receives.then(|| Receiver::of(row, row.bounds.min, row.bounds.max))
+    });
+    receivers.top_up(request.policy, rest);
+    receivers.hand_out(rows, |row, min| row.bounds.min = min);
 }
 
-fn is_empty(assignee: &Assignee<'_, '_>) -> bool {
-    assignee.target.memory.zero && assignee.participant.cluster.current == Some(0)
+fn is_empty(row: &Row<'_>) -> bool {
+    row.memory.zero && row.cluster.current == Some(0)
 }
 
 /// Moves the bounds towards the ideal division, as far as each may change now. Returns whether any was moved.
-fn divide(request: &Request<'_>, assignees: &mut [Assignee<'_, '_>]) -> bool {
-    let Some(ideal) = ideal(request, assignees) else { return false };
-    let wishes = assignees.iter().zip(&ideal).map(|(assignee, ideal)| {
-        let has = assignee.target.bounds.max;
-        let ideal = ideal.unwrap_or(has);
-        let Memory { gave, got, .. } = assignee.target.memory;
-        let worth = |back: bool, change: Replicas| if is_worth(back, change, has) { change } else { 0 };
-        let up = if assignee.may_get(request) { worth(gave > got, ideal.saturating_sub(has)) } else { 0 };
-        let down = if assignee.may_give(request) { worth(got > gave, has.saturating_sub(ideal)) } else { 0 };
-        let name = assignee.participant.cluster.name;
-        ((name, up), (name, down))
-    });
-    let (ups, downs): (Vec<_>, Vec<_>) = wishes.unzip();
-    let total = |of: &[(&str, Replicas)]| sum(of.iter().map(|(_, wish)| *wish));
-    let total = total(&ups).min(total(&downs));
-    let changes = assignees.iter().zip(take(total, &ups)).zip(take(total, &downs));
-    let maxes =
-        changes.map(|((assignee, up), down)| assignee.target.bounds.max.saturating_add(up).saturating_sub(down));
-    let maxes: Vec<Replicas> = maxes.collect();
-    if !assignees.iter().zip(&maxes).any(|(assignee, max)| matters(assignee.target.bounds.max, *max)) {
+fn divide(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
+    if !propose(request, rows) {
         return false;
     }
-    for (assignee, max) in assignees.iter_mut().zip(maxes) {
-        assignee.set_max(max, request.now, Reason::HeadroomRebalanced);
+    let worth = |row: &Row<'_>, back: bool, change| if is_worth(back, change, row.bounds.max) { change } else { 0 };
+    let up = |row: &Row<'_>| {
+        let Memory { gave, got, .. } = row.memory;
+        let more = row.proposed.max.saturating_sub(row.bounds.max);
+        if row.may_get(request) { worth(row, gave > got, more) } else { 0 }
+    };
+    let down = |row: &Row<'_>| {
+        let Memory { gave, got, .. } = row.memory;
+        let less = row.bounds.max.saturating_sub(row.proposed.max);
+        if row.may_give(request) { worth(row, got > gave, less) } else { 0 }
+    };
+    let moves = exchange(rows, up, down);
+    if !moves || !assigned(rows).any(|row| matters(row.bounds.max, row.proposed.max)) {
+        return false;
+    }
+    for row in assigned_mut(rows) {
+        row.set_max(row.proposed.max, request.now, Reason::HeadroomRebalanced);
     }
     true
 }
 
-/// The ideal division; `None` for clusters that do not take part in it.
-fn ideal(request: &Request<'_>, assignees: &[Assignee<'_, '_>]) -> Option<Vec<Option<Replicas>>> {
-    let known = |assignee: &&Assignee<'_, '_>| {
-        assignee.target.bounds.is_some() || assignee.participant.cluster.available.is_some()
+/// Proposes the ideal division to the clusters that take part in it, and to the others what they have; `false` where it
+/// is not known.
+fn propose(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
+    let takes_part = |row: &Row<'_>| {
+        let known = row.bounds.is_some() || row.cluster.available.is_some();
+        row.is_assigned() && row.answers() && !row.is_stuck() && known
     };
-    let takes_part = |assignee: &&Assignee<'_, '_>| assignee.answers() && !assignee.is_stuck() && known(assignee);
-    let parts = || assignees.iter().filter(takes_part);
-    if parts().any(|assignee| assignee.participant.cluster.available.is_none()) {
-        return None;
+    if rows.iter().any(|row| takes_part(row) && row.cluster.available.is_none()) {
+        return false;
     }
-    let (participants, ranges): (Vec<Participant<'_>>, Vec<Range>) =
-        parts().map(|assignee| (steady(assignee), range(assignee))).unzip();
-    let lowest = sum(ranges.iter().map(|range| range.low));
-    let rest = sum(parts().map(|assignee| assignee.target.bounds.max)).saturating_sub(lowest);
-    let mut divided = top_up(request.policy, rest, &participants, &ranges).into_iter();
-    Some(assignees.iter().map(|assignee| if takes_part(&assignee) { divided.next() } else { None }).collect())
+    let mut receivers = Receivers::of(rows, |row| takes_part(row).then(|| receiver(row)));
+    let has = sum(rows.iter().filter(|row| takes_part(row)).map(|row| row.bounds.max));
+    receivers.top_up(request.policy, has.saturating_sub(receivers.lowest()));
+    for row in rows.iter_mut() {
+        row.proposed = row.bounds;
+    }
+    receivers.hand_out(rows, |row, max| row.proposed.max = max);
+    true
 }
 
-/// The participant with its current bounds, so that clusters of about one size keep their order.
-fn steady<'a>(assignee: &Assignee<'_, 'a>) -> Participant<'a> {
-    Participant { kept: Some(assignee.target.bounds.max), ..*assignee.participant }
-}
-
-/// From its current replicas to its capacity.
-fn range(assignee: &Assignee<'_, '_>) -> Range {
-    let has = assignee.target.bounds.max;
-    let cluster = assignee.participant.cluster;
-    let low = assignee.floor().max(cluster.current.unwrap_or_else(|| cluster.may_run())).min(has);
-    Range { low, high: cluster.capacity().max(has).min(assignee.participant.high).max(low) }
+/// From its current replicas to its capacity; clusters of about one size keep their order.
+fn receiver<'a>(row: &Row<'a>) -> Receiver<'a> {
+    let (cluster, has) = (row.cluster, row.bounds.max);
+    let low = row.floor().max(cluster.current.unwrap_or_else(|| cluster.may_run())).min(has);
+    let high = cluster.capacity().max(has).min(row.high).max(low);
+    Receiver { kept: Some(has), ..Receiver::of(row, low, high) }
 }
 
 /// Whether the change is at least a tenth of the bounds.

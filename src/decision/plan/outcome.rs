@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::assignment::{Target, Targets};
 use super::owed::unserved;
-use super::transition::{Transition, is_known};
+use super::row::{Row, Transition};
+use super::transition::is_known;
 use super::{
     Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Request, Why,
 };
@@ -163,38 +163,34 @@ impl Share<'_> {
     }
 }
 
-pub(super) fn shares<'a>(
-    clusters: &[&'a Cluster<'a>],
-    targets: &Targets,
-    transitions: &[Transition],
-    lost: &[Option<Lost>],
-    now: Timestamp,
-) -> Vec<Share<'a>> {
-    let mut shares = Vec::with_capacity(clusters.len());
-    shares.extend(clusters.iter().zip(targets).zip(transitions).zip(lost).filter_map(
-        |(((cluster, target), transition), lost)| {
-            let Some(target) = *target else { return replaced(cluster, *lost, now) };
-            let (as_is, hold) = match transition {
-                Transition::Have { bounds, hold, .. } => (*bounds, *hold),
-                Transition::Leave(_) | Transition::Drop | Transition::Rest => (Bounds::NONE, None),
-            };
-            let Target { bounds, reason, memory, .. } = target;
-            let failed = memory.failed.filter(|failed| !failed.is_forgotten(now));
-            let floor = lost.map_or(memory.floor, |lost| unserved(cluster, lost));
-            let memory = Memory { lost: *lost, floor, evicted: None, failed, ..memory };
-            Some(Share { cluster: cluster.name, target: bounds, now: as_is, reason, hold, memory })
-        },
-    ));
+/// The share of each cluster that has a target, or a state to store.
+pub(super) fn shares<'a>(rows: &[Row<'a>], now: Timestamp) -> Vec<Share<'a>> {
+    let share = |row: &Row<'a>| {
+        let Row { cluster, bounds: target, reason, memory, .. } = *row;
+        if !row.is_assigned() {
+            return replaced(cluster, memory.lost, now);
+        }
+        let (now_bounds, hold) = match row.transition {
+            Transition::Have { bounds, hold, .. } => (bounds, hold),
+            Transition::Leave(_) | Transition::Drop | Transition::Rest => (Bounds::NONE, None),
+        };
+        let failed = memory.failed.filter(|failed| !failed.is_forgotten(now));
+        let floor = memory.lost.map_or(memory.floor, |lost| unserved(cluster, lost));
+        let memory = Memory { floor, evicted: None, failed, ..memory };
+        Some(Share { cluster: cluster.name, target, now: now_bounds, reason, hold, memory })
+    };
+    let mut shares = Vec::with_capacity(rows.len());
+    shares.extend(rows.iter().filter_map(share));
     shares
 }
 
 /// Clusters that get their first HPA now receive their headroom now: until then nothing shows whether they need it, and
 /// one that is back waits for minutes until its old HPA is gone.
-pub(super) fn receive(shares: &mut [Share<'_>], clusters: &[&Cluster<'_>], steps: &[Step<'_>], now: Timestamp) {
+pub(super) fn receive(shares: &mut [Share<'_>], rows: &[Row<'_>], steps: &[Step<'_>], now: Timestamp) {
     for step in steps.iter().filter(|step| step.wait == Wait::Nothing) {
         let Action::ApplyHpa { cluster: name, .. } = step.action else { continue };
-        let cluster = clusters.binary_search_by_key(&name, |cluster| cluster.name);
-        let first = cluster.ok().and_then(|at| clusters.get(at)).is_some_and(|cluster| cluster.hpa.is_none());
+        let row = rows.binary_search_by_key(&name, |row| row.cluster.name);
+        let first = row.ok().and_then(|at| rows.get(at)).is_some_and(|row| row.cluster.hpa.is_none());
         let share = shares.binary_search_by_key(&name, |share| share.cluster);
         if let Some(share) = share.ok().filter(|_| first).and_then(|at| shares.get_mut(at)) {
             share.memory.got = share.memory.got.map(|_| now);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::assignee::{Assignee, sum};
+use super::row::{Row, assigned, assigned_mut, sum};
 use super::transition::leaves;
 use super::{Cluster, ClusterState, Floor, Lost, Request};
 use crate::decision::split::Replicas;
@@ -56,16 +56,12 @@ pub(super) fn renewal(request: &Request<'_>, lost: Lost) -> Option<Timestamp> {
 
 /// Stores, for a cluster that stopped answering, the replicas that the others run, were asked to run in place of yet
 /// others, or are about to be, which are `due`: these will replace none of its own.
-pub(super) fn remember_others(due: Replicas, assignees: &mut [Assignee<'_, '_>]) {
-    let all = sum(assignees.iter().map(Assignee::asked)).saturating_add(due);
-    for assignee in assignees {
-        let others = all.saturating_sub(assignee.asked());
-        let memory = &mut assignee.target.memory;
-        memory.others = if assignee.participant.cluster.state == ClusterState::Silent {
-            memory.others.or(Some(others))
-        } else {
-            None
-        };
+pub(super) fn remember_others(due: Replicas, rows: &mut [Row<'_>]) {
+    let all = sum(assigned(rows).map(Row::asked)).saturating_add(due);
+    for row in assigned_mut(rows) {
+        let others = all.saturating_sub(row.asked());
+        let silent = row.cluster.state == ClusterState::Silent;
+        row.memory.others = if silent { row.memory.others.or(Some(others)) } else { None };
     }
 }
 

@@ -1,209 +1,151 @@
 //! Keeps targets while only the clusters change: the bounds of a failed one go to the others by policy, a returned one
 //! gets its min at once (docs/design.md#failover). Pure.
 
-use super::assignee::take;
-use super::assignment::{Target, Targets, assign, bounds};
+use super::assignment::{assign, divide};
 use super::cannot_scale::pends;
-use super::distribute;
-use super::distribute::Range;
-use super::participant::Participant;
+use super::distribute::{Receiver, Receivers};
+use super::row::{Role, Row, parts, take};
 use super::{Bounds, Cluster, Memory, Policy, Reason, Request};
-use crate::decision::split::{Part, Replicas, by_weight};
+use crate::decision::split::Replicas;
 
-/// Keeps the targets of the participants, distributes free bounds, and takes returned clusters back.
+/// Keeps the targets of the clusters that take part, distributes free bounds, and takes returned clusters back.
 ///
-/// * StaticWeighted and Duplicated divide by the user's settings, so a change of the participants is a new division: a
+/// * StaticWeighted and Duplicated divide by the user's settings, so a change of the clusters is a new division: a
 ///   returned cluster gets its whole share, which the others release as their replicas shrink.
 /// * Otherwise capacity decided, which varies all the time: targets stay unchanged. Free bounds - of a failed cluster,
 ///   or above a cap that fell - are distributed by policy. A returned cluster gets its min, taken from the headroom of
 ///   the others in proportion; its own headroom follows at the next rebalance.
-pub(super) fn keep(request: &Request<'_>, clusters: &[&Cluster<'_>], participants: &[Participant<'_>]) -> Targets {
+pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>]) {
     if request.policy == Policy::Duplicated {
-        return assign(request, clusters, participants);
+        return assign(request, rows, false);
     }
-    let previous: Vec<Option<Bounds>> = participants.iter().map(|participant| participant.cluster.target).collect();
-    let mut kept: Vec<Bounds> = participants
-        .iter()
-        .map(|participant| {
-            let target = participant.cluster.target.unwrap_or_default();
-            let max = target.max.min(participant.high);
-            // A cluster whose HPA scaled to zero by itself begins from its least again; the zero stage decides anew
-            // each time.
-            Bounds { min: target.min.max(1).min(max), max }
-        })
-        .collect();
-    let returned = previous.iter().any(Option::is_none);
+    for row in rows.iter_mut().filter(|row| row.takes_part()) {
+        let target = row.cluster.target.unwrap_or_default();
+        let max = target.max.min(row.high);
+        // A cluster whose HPA scaled to zero by itself begins from its least again; the zero stage decides anew each
+        // time.
+        row.assign(Bounds { min: target.min.max(1).min(max), max }, Reason::Unchanged);
+    }
+    let returned = parts(rows).any(|row| row.cluster.target.is_none());
     if request.policy == Policy::StaticWeighted {
-        let steady = steady(participants);
-        let divides = returned || filled(request, participants, &kept) != kept || regains(request, participants);
-        return if divides || has_drifted(request, &steady, &kept) {
-            assign(request, clusters, &steady)
-        } else {
-            targets(clusters, participants, &previous, &kept)
-        };
+        if returned || fill(request, rows) || regains(request, rows) || has_drifted(request, rows) {
+            return assign(request, rows, true);
+        }
+    } else {
+        if returned {
+            admit(request, rows);
+        }
+        fill(request, rows);
     }
-    let here =
-        if returned { admit(request, participants, &previous, &mut kept) } else { vec![true; participants.len()] };
-    // Clusters that could not be taken back yet do not share in the distribution.
-    let (present, mut of_present): (Vec<Participant<'_>>, Vec<Bounds>) = participants
-        .iter()
-        .zip(&kept)
-        .zip(&here)
-        .filter(|(_, here)| **here)
-        .map(|((participant, kept), _)| (*participant, *kept))
-        .unzip();
-    of_present = filled(request, &present, &of_present);
-    targets(
-        clusters,
-        &present,
-        &present.iter().map(|participant| participant.cluster.target).collect::<Vec<_>>(),
-        &of_present,
-    )
+    for row in rows.iter_mut().filter(|row| row.is_assigned()) {
+        row.reason = reason(row);
+    }
 }
 
-/// The participants, each of which keeps what rounding gave it.
-fn steady<'a>(participants: &[Participant<'a>]) -> Vec<Participant<'a>> {
-    let max = |participant: &Participant<'_>| participant.cluster.target.map(|target| target.max);
-    participants.iter().map(|participant| Participant { kept: max(participant), ..*participant }).collect()
+fn reason(row: &Row<'_>) -> Reason {
+    let max = row.bounds.max;
+    match row.cluster.target.map(|target| target.max) {
+        None => Reason::ClusterRecovered,
+        Some(before) if before < max => Reason::ReplicasTakenOver { more: max.abs_diff(before) },
+        Some(before) if before > max => Reason::HeadroomReleased { less: max.abs_diff(before) },
+        Some(_) => Reason::Unchanged,
+    }
 }
 
 /// Whether the user's split differs from what is kept although nobody gave headroom: what limited it is gone, such as a
 /// cluster that did not answer while max was raised.
-fn has_drifted(request: &Request<'_>, steady: &[Participant<'_>], kept: &[Bounds]) -> bool {
-    let gave = steady.iter().any(|participant| participant.cluster.memory.gave.is_some());
-    !gave && bounds(request, steady).iter().zip(kept).any(|(fair, kept)| fair.max != kept.max)
+fn has_drifted(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
+    if parts(rows).any(|row| row.cluster.memory.gave.is_some()) {
+        return false;
+    }
+    divide(request, rows, true);
+    parts(rows).any(|row| row.proposed.max != row.bounds.max)
 }
 
 /// Whether the user's split can apply again: a cluster that donated headroom has capacity or does not need any, no cluster
 /// has unschedulable pods, and no headroom was moved within the window.
-fn regains(request: &Request<'_>, participants: &[Participant<'_>]) -> bool {
-    let calm = |participant: &Participant<'_>| {
-        let Memory { gave, got, .. } = participant.cluster.memory;
-        !pends(request, participant.cluster) && ![gave, got].iter().any(|moved| request.within(*moved, request.window))
+fn regains(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
+    let gave = |row: &Row<'_>| row.cluster.memory.gave.is_some();
+    let calm = |row: &Row<'_>| {
+        let Memory { gave, got, .. } = row.cluster.memory;
+        !pends(request, row.cluster) && ![gave, got].iter().any(|moved| request.within(*moved, request.window))
     };
-    let regains = |(participant, fair): (&Participant<'_>, Bounds)| {
-        let Cluster { target, memory, available, desired, .. } = *participant.cluster;
+    if !request.scale_assist || !parts(rows).any(gave) || !parts(rows).all(calm) {
+        return false;
+    }
+    divide(request, rows, false);
+    parts(rows).filter(|row| gave(row)).any(|row| {
+        let Cluster { target, available, desired, .. } = *row.cluster;
         let max = target.unwrap_or_default().max;
         let fits = available.is_some_and(|room| room > 0) || desired.is_some_and(|desired| desired < max);
-        memory.gave.is_some() && max < fair.max && fits
-    };
-    let gave = |participant: &Participant<'_>| participant.cluster.memory.gave.is_some();
-    request.scale_assist
-        && participants.iter().any(gave)
-        && participants.iter().all(calm)
-        && participants.iter().zip(bounds(request, participants)).any(regains)
+        max < row.proposed.max && fits
+    })
 }
 
-fn targets(
-    clusters: &[&Cluster<'_>],
-    participants: &[Participant<'_>],
-    previous: &[Option<Bounds>],
-    kept: &[Bounds],
-) -> Targets {
-    let mut targets = vec![None; clusters.len()];
-    for ((participant, previous), bounds) in participants.iter().zip(previous).zip(kept) {
-        let reason = match previous {
-            None => Reason::ClusterRecovered,
-            Some(previous) if previous.max < bounds.max => {
-                Reason::ReplicasTakenOver { more: bounds.max.abs_diff(previous.max) }
-            }
-            Some(previous) if previous.max > bounds.max => {
-                Reason::HeadroomReleased { less: bounds.max.abs_diff(previous.max) }
-            }
-            Some(_) => Reason::Unchanged,
-        };
-        if let Some(target) = targets.get_mut(participant.at) {
-            *target = Some(Target { bounds: *bounds, reason, memory: participant.cluster.memory, held: false });
-        }
+/// Distributes unassigned bounds of the user on top of the current ones. Returns whether any changes.
+fn fill(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
+    for row in rows.iter_mut() {
+        row.proposed = row.bounds;
     }
-    targets
+    let maxes = Receivers::of(rows, |row| row.is_assigned().then(|| Receiver::of(row, row.bounds.max, row.high)));
+    top_up(request, rows, maxes, request.total.max, |row, max| row.proposed.max = max);
+    let mins =
+        Receivers::of(rows, |row| row.is_assigned().then(|| Receiver::of(row, row.bounds.min, row.proposed.max)));
+    top_up(request, rows, mins, request.total.min, |row, min| row.proposed.min = min);
+    let mut changes = false;
+    for row in rows {
+        let Bounds { min, max } = row.proposed;
+        let bounds = Bounds { min: min.max(1).min(max), max };
+        changes |= row.bounds != bounds;
+        row.bounds = bounds;
+    }
+    changes
 }
 
-/// Distributes unassigned bounds of the user on top of the current ones.
-fn filled(request: &Request<'_>, participants: &[Participant<'_>], kept: &[Bounds]) -> Vec<Bounds> {
-    let maxes =
-        top_up(request, request.total.max, participants, kept, |bounds| bounds.max, |participant, _| participant.high);
-    let kept: Vec<Bounds> = kept.iter().zip(maxes).map(|(bounds, max)| Bounds { max, ..*bounds }).collect();
-    let mins = top_up(request, request.total.min, participants, &kept, |bounds| bounds.min, |_, bounds| bounds.max);
-    kept.iter().zip(mins).map(|(bounds, min)| Bounds { min: min.max(1).min(bounds.max), ..*bounds }).collect()
-}
-
-fn top_up(
+/// Distributes what `total` leaves above the lower limits, where that is anything.
+fn top_up<'a>(
     request: &Request<'_>,
+    rows: &mut [Row<'a>],
+    mut receivers: Receivers<'a>,
     total: Replicas,
-    participants: &[Participant<'_>],
-    kept: &[Bounds],
-    has: impl Fn(&Bounds) -> Replicas,
-    high: impl Fn(&Participant<'_>, &Bounds) -> Replicas,
-) -> Vec<Replicas> {
-    let given: u64 = kept.iter().map(|bounds| u64::from(has(bounds))).sum();
-    let rest = u64::from(total).saturating_sub(given);
-    let Some(rest) = Replicas::try_from(rest).ok().filter(|rest| *rest > 0) else {
-        return kept.iter().map(has).collect();
-    };
-    let ranges = participants
-        .iter()
-        .zip(kept)
-        .map(|(participant, bounds)| Range { low: has(bounds), high: high(participant, bounds) });
-    distribute::top_up(request.policy, rest, participants, &ranges.collect::<Vec<_>>())
+    raise: impl FnMut(&mut Row<'a>, Replicas),
+) {
+    let rest = u64::from(total).saturating_sub(receivers.lows());
+    if let Some(rest) = Replicas::try_from(rest).ok().filter(|rest| *rest > 0) {
+        receivers.top_up(request.policy, rest);
+        receivers.hand_out(rows, raise);
+    }
 }
 
-/// Gives returned participants their min, from free bounds and the headroom of the others. Returns which are taken
-/// back; a returned one without a min stays out until there is one.
-fn admit(
-    request: &Request<'_>,
-    participants: &[Participant<'_>],
-    previous: &[Option<Bounds>],
-    kept: &mut [Bounds],
-) -> Vec<bool> {
-    let fresh = bounds(request, participants);
-    let wanted: Vec<Replicas> =
-        previous.iter().zip(&fresh).map(|(previous, fresh)| if previous.is_none() { fresh.min } else { 0 }).collect();
-    let held: u64 = kept.iter().map(|bounds| u64::from(bounds.max)).sum();
-    let free = u64::from(request.total.max).saturating_sub(held);
-    let need: u64 = wanted.iter().map(|wanted| u64::from(*wanted)).sum();
-    let busy = |participant: &Participant<'_>| participant.cluster.may_run().max(participant.cluster.memory.floor());
-    let slack =
-        |participant: &Participant<'_>, bounds: &Bounds| bounds.max.saturating_sub(bounds.min.max(busy(participant)));
-    let spare = |of: &dyn Fn(&Participant<'_>, &Bounds) -> Replicas, kept: &[Bounds]| {
-        participants
-            .iter()
-            .zip(kept)
-            .map(|(participant, bounds)| (participant.cluster.name, of(participant, bounds)))
-            .collect::<Vec<_>>()
-    };
+/// Gives returned clusters their min, from free bounds and the headroom of the others. A returned one without a min
+/// stays out until there is one.
+fn admit(request: &Request<'_>, rows: &mut [Row<'_>]) {
+    divide(request, rows, false);
+    let returned = |row: &Row<'_>| row.is_assigned() && row.cluster.target.is_none();
+    let wanted = |row: &Row<'_>| if returned(row) { row.proposed.min } else { 0 };
     let most = |total: u64| Replicas::try_from(total).unwrap_or(Replicas::MAX);
-    let taken = take(most(need.saturating_sub(free)), &spare(&slack, kept));
-    let got: u64 = taken.iter().map(|taken| u64::from(*taken)).sum();
-    for (bounds, taken) in kept.iter_mut().zip(&taken) {
-        bounds.max = bounds.max.saturating_sub(*taken);
-    }
-    let can = most(free.saturating_add(got).min(need));
-    let parts = participants.iter().zip(&wanted).map(|(participant, wanted)| Part {
-        name: participant.cluster.name,
-        current: 0,
-        weight: (*wanted).into(),
-        kept: 0,
-        low: 0,
-        high: *wanted,
+    let held = total(rows, |row| row.bounds.max);
+    let free = u64::from(request.total.max).saturating_sub(held);
+    let need = total(rows, wanted);
+    let slack = |row: &Row<'_>| row.bounds.max.saturating_sub(row.bounds.min.max(row.asked()));
+    take(most(need.saturating_sub(free)), rows, slack, |row, less| {
+        row.bounds.max = row.bounds.max.saturating_sub(less);
     });
-    let shares = by_weight(can, &parts.collect::<Vec<_>>());
+    let left = total(rows, |row| row.bounds.max);
+    let can = most(free.saturating_add(held.saturating_sub(left)).min(need));
     // Their min was part of the mins of the others while they were away.
-    let surplus = kept.iter().map(|bounds| u64::from(bounds.min)).sum::<u64>().saturating_add(can.into());
+    let surplus = total(rows, |row| row.bounds.min).saturating_add(can.into());
     let surplus = surplus.saturating_sub(request.total.min.into()).min(can.into());
-    let over = |participant: &Participant<'_>, bounds: &Bounds| {
-        bounds.min.saturating_sub(participant.cluster.limits.least.max(1))
-    };
-    let lowered = take(most(surplus), &spare(&over, kept));
-    let mut here = Vec::with_capacity(participants.len());
-    for (((bounds, previous), (share, wanted)), lowered) in
-        kept.iter_mut().zip(previous).zip(shares.iter().zip(&wanted)).zip(lowered)
-    {
-        bounds.min = bounds.min.saturating_sub(lowered);
-        if previous.is_none() {
-            *bounds = Bounds { min: *share, max: *share };
+    let over = |row: &Row<'_>| row.bounds.min.saturating_sub(row.cluster.limits.least.max(1));
+    take(most(surplus), rows, over, |row, less| row.bounds.min = row.bounds.min.saturating_sub(less));
+    take(can, rows, wanted, |row, share| row.bounds = Bounds { min: share, max: share });
+    for row in rows.iter_mut().filter(|row| returned(row)) {
+        if !row.bounds.is_some() && row.proposed.min > 0 {
+            (row.role, row.memory) = (Role::Waits, Memory::default());
         }
-        here.push(previous.is_some() || *share > 0 || *wanted == 0);
     }
-    here
+}
+
+fn total<'a>(rows: &[Row<'a>], of: impl Fn(&Row<'a>) -> Replicas) -> u64 {
+    rows.iter().map(|row| u64::from(of(row))).sum()
 }
