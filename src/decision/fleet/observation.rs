@@ -307,7 +307,7 @@ mod tests {
             let written = Some(WrittenHpa { report, ..written(true, 9_990) });
             let replicated = Some(Replicated { replicas: 5, ready: 5, updated });
             let (cluster, _) = seen(&Observation { replicated, written, ..known() });
-            (cluster.ready, cluster.stays_ready())
+            (cluster.ready, cluster.ready_without_surge())
         };
         assert_eq!([of(2, Some(4)), of(5, Some(4)), of(2, None)], [(5, 4), (5, 5), (5, 5)]);
     }

@@ -19,7 +19,7 @@ pub(super) fn share_out(request: &Request<'_>, rows: &mut [Row<'_>], total: Repl
         return 0;
     }
     let mut receivers = Receivers::of(rows, |row| {
-        let spare = row.spare(all).filter(|spare| *spare > 0)?;
+        let spare = row.room_for_others(all).filter(|spare| *spare > 0)?;
         let room = row.cluster.available.unwrap_or(spare).into();
         let weight = if request.policy == Policy::StaticWeighted { row.weight } else { room };
         Some(Receiver { weight, capacity: spare, ..Receiver::of(row, 0, spare) })

@@ -30,7 +30,7 @@ pub(super) fn divide(request: &Request<'_>, rows: &mut [Row<'_>], steady: bool) 
     let policy = request.policy;
     let kept = |row: &Row<'_>| row.cluster.target.filter(|_| steady).map(|target| target.max);
     let mut maxes = Receivers::of(rows, |row| {
-        let receiver = || Receiver { kept: kept(row), ..Receiver::of(row, row.low(policy), row.high) };
+        let receiver = || Receiver { kept: kept(row), ..Receiver::of(row, row.lowest_when_assigned(policy), row.high) };
         row.takes_part().then(receiver)
     });
     maxes.distribute(policy, request.total.max);

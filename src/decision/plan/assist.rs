@@ -37,7 +37,8 @@ fn share_out(request: &Request<'_>, rows: &mut [Row<'_>], total: Replicas) -> Re
     receivers.distribute(policy, total);
     receivers.hand_out(rows, |row, share| {
         if share > 0 {
-            row.memory.assist = Some(Assist { replicas: row.runs().saturating_add(share), since: request.now });
+            row.memory.assist =
+                Some(Assist { replicas: row.reported_or_ordered().saturating_add(share), since: request.now });
             request.remember(&mut row.memory, share);
         }
     });
@@ -49,7 +50,7 @@ fn share_out(request: &Request<'_>, rows: &mut [Row<'_>], total: Replicas) -> Re
 /// window of scaling down. What is still requested is cut to what the policies of the user allow now.
 pub(super) fn forget(request: &Request<'_>, rows: &mut [Row<'_>]) {
     for Row { cluster, memory, bounds, .. } in assigned_mut(rows) {
-        let max = cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
+        let max = cluster.written().unwrap_or_default().max;
         let Cluster { current, load, reach, .. } = **cluster;
         let running = cluster.running();
         let mut requested = false;
@@ -97,7 +98,7 @@ fn receiver<'a>(request: &Request<'_>, row: &Row<'a>) -> Option<Receiver<'a>> {
     // An HPA does not scale a workload at zero replicas, whatever its min.
     let asks = cluster.reach.scale || current > 0;
     let able = row.answers() && !row.is_stuck() && !asleep && asks;
-    let runs = row.runs();
+    let runs = row.reported_or_ordered();
     let ordered = runs.saturating_sub(current);
     let room = cluster.available.unwrap_or_default().saturating_sub(ordered);
     let most = row.bounds.max.min(request.most(runs, &row.memory.scale_ups));

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::observed::ENTRIES;
 use super::row::{Row, Transition};
-use super::{Bounds, Cluster, ClusterState, Entry, Eviction, Purge, Request};
+use super::{ClusterState, Entry, Eviction, Purge, Request};
 use crate::decision::split::Replicas;
 
 /// The entries.
@@ -30,9 +30,9 @@ pub(super) fn entries<'a>(request: &Request<'_>, rows: &[Row<'a>]) -> Entries<'a
         let entry = |replicas| Entry { cluster: cluster.name, replicas };
         match row.transition {
             Transition::Have { bounds, .. } if bounds.is_some() || cluster.entry.is_some() => {
-                let replicas = replicas(cluster, bounds, row.memory.zero);
+                let replicas = row.next_entry(bounds);
                 entries.last.push(entry(replicas));
-                let most = row.first_max.or_else(|| Some(cluster.hpa?.written?.max));
+                let most = row.first_max.or_else(|| Some(cluster.written()?.max));
                 if cluster.entry.is_some() {
                     entries.now.push(entry(replicas));
                 } else if let Some(most) = most.filter(|_| !cluster.evicting) {
@@ -67,22 +67,6 @@ fn evicts(row: &Row<'_>) -> bool {
     evicts && !row.cluster.evicting
 }
 
-/// The replicas of a cluster: its current entry, within its bounds; a new one gets its min, or 0 where it may be at
-/// zero.
-///
-/// Members keep their own replicas, so an entry within the bounds is not changed here: it follows what runs later
-/// ([`followed`]), and the binding is not written after every scaling.
-fn replicas(cluster: &Cluster<'_>, bounds: Bounds, zero: bool) -> Replicas {
-    let least = bounds.min.min(bounds.max);
-    match cluster.entry {
-        None if zero => 0,
-        None => least,
-        Some(0) if zero && cluster.current.unwrap_or_default() == 0 => 0,
-        Some(entry) if (least..=bounds.max).contains(&entry) => entry,
-        Some(entry) => cluster.current.unwrap_or(entry).clamp(least, bounds.max),
-    }
-}
-
 /// Entries that follow what runs.
 pub(super) struct Followed<'a> {
     /// All entries.
@@ -101,7 +85,7 @@ pub(super) fn followed<'a>(request: &Request<'_>, rows: &[Row<'a>], entries: &[E
     }
     let of = |name: &str| {
         let row = rows.binary_search_by_key(&name, |row| row.cluster.name).ok().and_then(|at| rows.get(at))?;
-        let runs = row.cluster.stays_requested()?;
+        let runs = row.cluster.reported_without_surge()?;
         match row.transition {
             Transition::Have { .. } if row.memory.zero => None,
             Transition::Have { bounds, .. } => Some(runs.clamp(bounds.min.min(bounds.max), bounds.max)),

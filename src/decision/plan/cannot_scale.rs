@@ -38,7 +38,7 @@ pub(super) fn pends(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
 /// Whether it was at its max, and its HPA has not confirmed the bounds that were written since. What it says next
 /// counts: otherwise help would be asked for again with every write.
 fn is_unknown(cluster: &Cluster<'_>, memory: &Memory) -> bool {
-    let unconfirmed = cluster.hpa.is_some_and(|hpa| !hpa.confirmed);
+    let unconfirmed = cluster.is_unconfirmed();
     let at_max = memory.stuck.is_some_and(|stuck| stuck.cause == Cause::AtMax);
     unconfirmed && at_max && cluster.pending == 0 && !cluster.overdue
 }
@@ -64,7 +64,7 @@ fn give_up(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
         let pending = row.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
         let gives = pending && row.counts(request) && row.may_give(request) && row.has_reacted(request);
         // A min that it has no room for would run nowhere. Under StaticWeighted it is the user's split.
-        let keeps = if request.policy.depends_on_capacity() { row.least().max(1) } else { row.floor() };
+        let keeps = if request.policy.depends_on_capacity() { row.least().max(1) } else { row.lowest_max() };
         if gives { row.bounds.max.saturating_sub(keeps) } else { 0 }
     };
     let donors = rows.iter().filter(|row| spare(row) > 0).map(|row| rank(request, row));
@@ -124,14 +124,14 @@ fn donate(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
         return false;
     }
     // Only clusters that are not stuck donate, so that no donation changes the need of others.
-    let at_max = rows.iter().filter(|row| row.need(request) > 0);
+    let at_max = rows.iter().filter(|row| row.headroom_lacked(request) > 0);
     let mut ranks: Vec<Option<i32>> = at_max.map(|row| rank(request, row)).collect();
     ranks.sort_unstable();
     ranks.dedup();
     let mut moved = false;
     for own in ranks.into_iter().rev() {
-        let need = |row: &Row<'_>| if rank(request, row) == own { row.need(request) } else { 0 };
-        let slack = |row: &Row<'_>| if rank(request, row) <= own { row.slack(request) } else { 0 };
+        let need = |row: &Row<'_>| if rank(request, row) == own { row.headroom_lacked(request) } else { 0 };
+        let slack = |row: &Row<'_>| if rank(request, row) <= own { row.headroom_unwanted(request) } else { 0 };
         if !exchange(rows, need, slack) {
             // Lower ranks have no more to take from.
             break;

@@ -37,12 +37,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Fewest replicas that it runs in place of other clusters.
-    #[must_use]
-    pub fn floor(&self) -> Replicas {
-        self.floor.map_or(0, |floor| floor.replicas)
-    }
-
     /// Whether other clusters run replicas in its place or it was asked to run those of others: without it nobody would
     /// know of these, whether or not it holds anything.
     #[must_use]

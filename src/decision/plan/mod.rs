@@ -180,7 +180,7 @@ fn unchanged<'a>(request: &Request<'_>, rows: &[Row<'a>], basis: Basis, note: No
     let kept = |Row { cluster, .. }: &Row<'a>| {
         let memory = Memory { lost: owed::waits(request, cluster.memory.lost, false), ..cluster.memory };
         let Some(target) = cluster.target else { return outcome::replaced(cluster, memory.lost, request.now) };
-        let now = if request.suspended { written(cluster) } else { target };
+        let now = if request.suspended { cluster.written().unwrap_or_default() } else { target };
         Some(Share { cluster: cluster.name, target, now, reason: Reason::Unchanged, hold: None, memory })
     };
     let entry = |Row { cluster, .. }: &Row<'a>| Some(Entry { cluster: cluster.name, replicas: cluster.entry? });
@@ -201,9 +201,4 @@ fn unchanged<'a>(request: &Request<'_>, rows: &[Row<'a>], basis: Basis, note: No
         idle: request.idle,
         divided: request.divided,
     }
-}
-
-/// The bounds that were last written for the cluster.
-fn written(cluster: &Cluster<'_>) -> Bounds {
-    cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default()
 }

@@ -98,15 +98,6 @@ pub struct Hpa {
     pub held: bool,
 }
 
-impl Hpa {
-    /// The greatest `maxReplicas` that may be in effect.
-    #[must_use]
-    pub fn ceiling(&self) -> Replicas {
-        let written = self.written.unwrap_or_default().max;
-        if self.confirmed { written } else { written.max(self.outstanding) }
-    }
-}
-
 /// A cluster that the rules select, or that still has an HPA or an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(clippy::struct_excessive_bools)]
@@ -173,64 +164,16 @@ pub struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// Ready replicas, without the extra ones of a rollout.
+    /// The bounds last written to its HPA, where that is not being deleted.
     #[must_use]
-    pub fn stays_ready(&self) -> Replicas {
-        self.ready.min(self.requested())
+    pub fn written(&self) -> Option<Bounds> {
+        self.hpa?.written
     }
 
-    /// As [`Self::may_run`], without the extra pods of a rollout: they end with it, so they replace none of another
-    /// cluster, and none leaves to make room for them.
+    /// Whether its HPA has not confirmed what was written last.
     #[must_use]
-    pub fn stays(&self) -> Replicas {
-        self.may_run().min(self.requested())
-    }
-
-    /// As [`Self::may_run`], as far as its max must allow them: a max does not concern the extra pods of a rollout, so
-    /// they raise none above the one that is written.
-    #[must_use]
-    pub fn keeps(&self) -> Replicas {
-        let written = self.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
-        self.may_run().min(self.stays().max(written))
-    }
-
-    /// Reported replicas without the extra ones of a rollout; `None` until reported.
-    #[must_use]
-    pub fn stays_requested(&self) -> Option<Replicas> {
-        Some(self.current?.min(self.requested()))
-    }
-
-    /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.
-    fn requested(&self) -> Replicas {
-        let reported = self.last.filter(|_| self.rolling);
-        reported.map_or(Replicas::MAX, |last| self.desired.map_or(last, |desired| desired.min(last)))
-    }
-
-    /// Replicas that run or are starting; these are never removed for other clusters
-    /// (docs/design.md#law-3-keep-ready-pods). Restarting pods count: a bound below them would stop one.
-    #[must_use]
-    pub fn running(&self) -> Replicas {
-        self.ready.max(self.current.unwrap_or_default().saturating_sub(self.pending))
-    }
-
-    /// As [`Self::running`]; while the replicas of a workload that the cluster has are unknown, those that its HPA last
-    /// reported or asked for, else its entry, as far as its HPA leaves them. Unknown ones are not none: a cluster that
-    /// answers again is not reported at once.
-    #[must_use]
-    pub fn may_run(&self) -> Replicas {
-        let wished = || self.last.map(|last| last.max(self.wished.unwrap_or_default()));
-        let known = if self.is_unknown() && !self.left_alone { wished().or(self.entry) } else { None };
-        let left = self.hpa.filter(|hpa| hpa.written.is_some()).map_or(Replicas::MAX, |hpa| hpa.ceiling());
-        self.running().max(known.unwrap_or_default().min(left)).max(self.unreported())
-    }
-
-    /// Replicas that its HPA asked for a short while ago, within its max: the HPA may be reported before the workload, and
-    /// its max is not lowered to what ran before.
-    fn unreported(&self) -> Replicas {
-        let hpa = self.hpa.filter(|_| self.scaled && !self.memory.zero && self.current.is_some());
-        let most = hpa.and_then(|hpa| hpa.written).map_or(0, |written| written.max);
-        // In the moment in which an HPA scales up it still reports the replicas from before.
-        self.last.and(self.wished).unwrap_or_default().min(most).saturating_sub(self.pending)
+    pub fn is_unconfirmed(&self) -> bool {
+        self.hpa.is_some_and(|hpa| !hpa.confirmed)
     }
 
     /// Whether it has the workload, and does not tell its replicas.
@@ -243,25 +186,7 @@ impl Cluster<'_> {
     /// there.
     #[must_use]
     pub fn is_unseen(&self) -> bool {
-        let unconfirmed = self.hpa.is_some_and(|hpa| hpa.written.is_some() && !hpa.confirmed);
-        self.is_unknown() && self.last.is_none() && unconfirmed
-    }
-
-    /// `current - pending + available`, within the share that the workload may use.
-    #[must_use]
-    pub fn capacity(&self) -> Replicas {
-        let settled = self.current.unwrap_or_default().saturating_sub(self.pending);
-        settled.saturating_add(self.available.unwrap_or_default()).min(self.cap.unwrap_or(Replicas::MAX))
-    }
-
-    /// Replicas that `maxResourceUsage` of `clusterHPAPreference` allows where `whole` replicas would fit into the
-    /// empty cluster. Rounded down; a share outside 0..=1 is clamped.
-    #[must_use]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    pub fn cap(whole: Replicas, share: f64) -> Replicas {
-        // The small addend repairs products such as 0.29 * 100 that are slightly below a whole number.
-        let replicas = (f64::from(whole) * share.clamp(0.0, 1.0) + 1e-9).floor();
-        (replicas as Replicas).min(whole)
+        self.is_unknown() && self.last.is_none() && self.written().is_some() && self.is_unconfirmed()
     }
 }
 
@@ -378,7 +303,7 @@ impl Request<'_> {
 mod tests {
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{Bounds, Cluster, Hpa, HpaVersion, Request};
+    use super::Request;
 
     #[test]
     fn what_a_cluster_got_matters_for_the_window() {
@@ -389,34 +314,5 @@ mod tests {
             ..Request::default()
         };
         assert_eq!([1_000, 1_299, 1_300].map(|second| at(second).minds(got)), [true, true, false]);
-    }
-
-    #[test]
-    fn a_share_of_a_cluster_is_rounded_down() {
-        let caps = [(100, 0.29), (10, 0.25), (7, 1.0), (3, 0.1), (5, -1.0), (5, 2.0), (5, f64::NAN)];
-        assert_eq!(caps.map(|(whole, share)| Cluster::cap(whole, share)), [29, 2, 7, 0, 0, 5, 0]);
-    }
-
-    #[test]
-    fn capacity_is_what_runs_and_what_would_fit() {
-        let cluster = Cluster { current: Some(10), pending: 4, available: Some(3), ..Cluster::default() };
-        assert_eq!((cluster.capacity(), cluster.running()), (9, 6));
-        assert_eq!(Cluster { cap: Some(7), ..cluster }.capacity(), 7);
-        assert_eq!(Cluster { ready: 8, ..cluster }.running(), 8);
-    }
-
-    #[test]
-    fn unknown_replicas_are_not_none() {
-        let entered = Cluster { entry: Some(3), ..Cluster::default() };
-        assert_eq!((entered.running(), entered.may_run()), (0, 3));
-        assert_eq!(Cluster { last: Some(5), ..entered }.may_run(), 5);
-        assert_eq!(Cluster { left_alone: true, ..entered }.may_run(), 0);
-        assert_eq!(Cluster { current: Some(0), last: Some(5), ..entered }.may_run(), 0);
-        // A cluster that lost it and got it back: its HPA still tells what there was.
-        let written = Some(Bounds { min: 2, max: 2 });
-        let hpa = |confirmed| Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding: 9, held: false });
-        assert_eq!(Cluster { last: Some(5), hpa: hpa(true), ..entered }.may_run(), 2);
-        assert_eq!(Cluster { last: Some(5), hpa: hpa(false), ..entered }.may_run(), 5);
-        assert_eq!(Cluster { entry: None, last: Some(5), ..entered }.may_run(), 0);
     }
 }

@@ -107,7 +107,7 @@ fn propose(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
 /// From its current replicas to its capacity; clusters of about one size keep their order.
 fn receiver<'a>(row: &Row<'a>) -> Receiver<'a> {
     let (cluster, has) = (row.cluster, row.bounds.max);
-    let low = row.floor().max(cluster.current.unwrap_or_else(|| cluster.may_run())).min(has);
+    let low = row.lowest_max().max(cluster.current.unwrap_or_else(|| cluster.may_run())).min(has);
     let high = cluster.capacity().max(has).min(row.high).max(low);
     Receiver { kept: Some(has), ..Receiver::of(row, low, high) }
 }

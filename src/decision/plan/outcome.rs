@@ -149,8 +149,7 @@ impl Share<'_> {
     /// waits for its HPA receives with that.
     #[must_use]
     pub fn received(&self, request: &Request<'_>) -> Option<Timestamp> {
-        let waits =
-            |cluster: &Cluster<'_>| cluster.name == self.cluster && cluster.hpa.is_none_or(|hpa| hpa.written.is_none());
+        let waits = |cluster: &Cluster<'_>| cluster.name == self.cluster && cluster.written().is_none();
         let minds =
             |got: &Timestamp| request.minds(*got) || self.target.is_some() && request.clusters.iter().any(waits);
         self.memory.got.filter(minds)
@@ -212,7 +211,7 @@ pub(super) fn follow(shares: &mut [Share<'_>], steps: &[Step<'_>]) {
 /// The share with the state to store for a cluster that does not take part.
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
     let Memory { scale_ups, evicted, failed, lost: before, .. } = cluster.memory;
-    let holds = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) && failed.is_none();
+    let holds = cluster.written().is_some() && failed.is_none();
     let fails = cluster.state == ClusterState::Away && before.is_none();
     let fails = fails && (lost.is_some() && is_known(cluster) || holds);
     let failed = if fails { Some(Failed::again(failed, now)) } else { failed };

@@ -36,13 +36,13 @@ pub(super) fn drain(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
             && row.may_give(request)
             && row.has_reacted(request)
     };
-    let gives = assigned(rows).filter(|row| row.bounds.max > row.floor());
+    let gives = assigned(rows).filter(|row| row.bounds.max > row.lowest_max());
     let Some(lowest) = gives.map(|row| row.cluster.priority).min() else { return false };
     if !assigned(rows).filter(|row| row.cluster.priority == lowest).all(drained) {
         return false;
     }
     let spare = |row: &Row<'_>| {
-        if row.cluster.priority == lowest { row.bounds.max.saturating_sub(row.floor()) } else { 0 }
+        if row.cluster.priority == lowest { row.bounds.max.saturating_sub(row.lowest_max()) } else { 0 }
     };
     // Up to the free capacity, where it is known: more would return at once.
     let fits = |row: &Row<'_>| {

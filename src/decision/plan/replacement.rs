@@ -10,9 +10,9 @@ use jiff::Timestamp;
 
 use super::asking::{share_out, starts};
 use super::floors::{self, Moves};
-use super::owed::{covers, holds, owed, remember_others, renewal, still_runs, waits};
+use super::owed::{holds, owed, remember_others, renewal, still_runs, waits};
 use super::row::{Row, Verdict, assigned_mut, bound, sum, take};
-use super::transition::{frozen, part};
+use super::transition::part;
 use super::{ClusterState, Floor, Lost, Note, Obstacle, Request};
 use crate::decision::split::Replicas;
 
@@ -53,17 +53,17 @@ pub(super) fn replace(request: &Request<'_>, rows: &mut [Row<'_>]) -> Replacemen
 fn owe(request: &Request<'_>, rows: &mut [Row<'_>], asked: bool) {
     // What one that is back still runs of its own is among those that run.
     let dues = rows.iter().filter_map(|row| {
-        let runs = if row.bounds.is_some() { frozen(row.cluster) } else { 0 };
+        let runs = if row.bounds.is_some() { row.cluster.max_while_leaving() } else { 0 };
         Some(row.cluster.memory.lost?.due.saturating_sub(runs))
     });
-    let stay = rows.iter().filter(|row| row.is_assigned()).map(Row::stays_asked);
+    let stay = rows.iter().filter(|row| row.is_assigned()).map(Row::asked_without_surge);
     let running = sum(stay.chain(dues));
     for row in rows.iter_mut() {
         let stays = row.bounds.is_some();
         let lost = if stays { None } else { owed(request, row.cluster, row.is_assigned(), running) };
         row.memory.lost = waits(request, lost, asked);
         let due = row.cluster.memory.lost.filter(|_| stays).map_or(0, |lost| lost.due);
-        row.again = due.saturating_sub(frozen(row.cluster));
+        row.again = due.saturating_sub(row.cluster.max_while_leaving());
     }
     follow(rows);
 }
@@ -72,7 +72,7 @@ fn owe(request: &Request<'_>, rows: &mut [Row<'_>], asked: bool) {
 fn follow(rows: &mut [Row<'_>]) {
     let due = |row: &Row<'_>| if still_runs(row.cluster) { row.due() } else { 0 };
     let owing = rows.iter().filter(|row| row.memory.lost.is_some() && still_runs(row.cluster));
-    let covered = sum(owing.map(|row| covers(row.cluster, row.due())));
+    let covered = sum(owing.map(|row| row.cluster.covers(row.due())));
     take(sum(rows.iter().map(due)).saturating_sub(covered), rows, due, settle_one);
 }
 
@@ -163,11 +163,11 @@ fn batch(request: &Request<'_>, rows: &[Row<'_>], due: Replicas) -> Replicas {
     let others = sum(bound(rows).map(Row::busy));
     // What their HPAs want comes up beside it.
     let wished = sum(bound(rows).map(|row| row.busy().max(row.may_want())));
-    let runs = sum(leaving(rows).map(|row| frozen(row.cluster)));
+    let runs = sum(leaving(rows).map(|row| row.cluster.max_while_leaving()));
     let unready = sum(rows.iter().map(Row::unsure_of));
     let kept = runs.min(due.saturating_add(unready));
     let beside = due.min(budget.saturating_sub(wished).saturating_sub(kept));
-    let able = || rows.iter().any(|row| row.spare(false).is_some_and(|spare| spare > 0));
+    let able = || rows.iter().any(|row| row.room_for_others(false).is_some_and(|spare| spare > 0));
     if unready > 0 || rows.iter().any(starts) && !able() {
         return beside;
     }

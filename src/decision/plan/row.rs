@@ -95,11 +95,7 @@ fn weigh(policy: Policy, rows: &mut [Row<'_>]) {
         row.weight = match policy {
             Policy::StaticWeighted if unweighted => 1,
             Policy::StaticWeighted => row.cluster.weight,
-            Policy::DynamicWeighted => {
-                let cap = row.cluster.cap;
-                let room = cap.map_or(Replicas::MAX, |cap| cap.saturating_sub(row.cluster.may_run()));
-                row.cluster.available.unwrap_or_default().min(room).into()
-            }
+            Policy::DynamicWeighted => row.cluster.free().into(),
             Policy::Duplicated | Policy::Aggregated | Policy::Prioritized => row.capacity.into(),
         };
     }
@@ -112,7 +108,7 @@ impl<'a> Row<'a> {
             role: Role::of(cluster),
             weight: 0,
             capacity: cluster.capacity(),
-            high: high(request, cluster),
+            high: cluster.highest_max(request),
             proposed: Bounds::NONE,
             bounds: Bounds::NONE,
             reason: Reason::Unchanged,
@@ -207,17 +203,6 @@ impl Role {
         };
         if takes_part { Self::Waits } else { Self::Outside }
     }
-}
-
-/// The user's threshold always applies. The share that the workload may use is measured, so it changes by itself and
-/// removes no running pods. A silent cluster gets no more than it has.
-fn high(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
-    let cap = cluster.cap.map_or(Replicas::MAX, |cap| cap.max(cluster.may_run()));
-    let silent = match (cluster.state, cluster.hpa) {
-        (ClusterState::Silent, Some(hpa)) => hpa.ceiling(),
-        _ => Replicas::MAX,
-    };
-    request.total.max.min(cluster.limits.most).min(cap).min(silent)
 }
 
 /// The rows that take part in the division.

@@ -47,7 +47,7 @@ pub(super) fn steps<'a>(
     steps.extend(last_removals);
     steps.extend(lowered_first(rows.iter().enumerate().filter_map(|(at, row)| {
         let Transition::Have { bounds, .. } = row.transition else { return None };
-        let wanted = row.floored(row.bounds.max);
+        let wanted = row.with_requests(row.bounds.max);
         let later = Write { at, cluster: row.cluster, bounds: wanted, held: row.held };
         (bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(bounds), wanted)))
     })));
@@ -60,7 +60,7 @@ fn goes(row: &Row<'_>, settled: bool) -> bool {
         Transition::Drop => true,
         // With an HPA but without bounds, its running replicas exceed the budget.
         Transition::Leave(bounds) => {
-            let bound = row.cluster.hpa.is_some_and(|hpa| hpa.written.is_some());
+            let bound = row.cluster.written().is_some();
             let empty = !bounds.is_some() && (bound || row.cluster.may_run() == 0);
             empty || row.verdict == Verdict::TimesOut || settled && row.verdict == Verdict::Goes
         }
@@ -92,9 +92,9 @@ pub(super) fn kept<'a>(request: &Request<'_>, rows: &[Row<'a>]) -> Vec<Step<'a>>
         let cluster = row.cluster;
         let hpa = cluster.hpa.filter(|_| cluster.state != ClusterState::Away)?;
         let written = hpa.written?;
-        let most = taken(cluster, above).min(cluster.limits.most).min(request.total.max);
+        let most = cluster.certain_max(above).min(cluster.limits.most).min(request.total.max);
         let min = if cluster.reach.own_zero { written.min } else { written.min.max(1) };
-        let bounds = Bounds { min, max: cluster.keeps().min(most) };
+        let bounds = Bounds { min, max: cluster.max_to_keep().min(most) };
         let write = Write { at, cluster, bounds, held: hpa.held };
         let due = bounds.max > written.max;
         due.then(|| write.step(Wait::Nothing, hpa.ceiling(), why(Some(written), bounds)))
@@ -104,7 +104,7 @@ pub(super) fn kept<'a>(request: &Request<'_>, rows: &[Row<'a>]) -> Vec<Step<'a>>
 
 /// The deletion of its HPA, which waits where the cluster does not go yet.
 fn removal<'a>(row: &Row<'a>) -> Option<Step<'a>> {
-    let from = row.cluster.hpa.and_then(|hpa| hpa.written)?;
+    let from = row.cluster.written()?;
     let (goes, why) = match row.transition {
         Transition::Drop => (row.goes, Why::ClusterFailed),
         Transition::Leave(_) => (row.goes, Why::ClusterRemoved),
@@ -165,7 +165,7 @@ impl<'a> Writes<'a> {
     fn lower(&mut self, request: &Request<'_>, budget: &Budget, rows: &[Row<'a>]) {
         for (at, row) in rows.iter().enumerate() {
             let cluster = row.cluster;
-            let written = cluster.hpa.and_then(|hpa| hpa.written);
+            let written = cluster.written();
             match row.transition {
                 Transition::Have { bounds, held, .. } if bounds.is_some() => {
                     let same = cluster.hpa.is_some_and(|hpa| hpa.version == cluster.version && hpa.held == held);
@@ -193,8 +193,8 @@ impl<'a> Writes<'a> {
 
     /// Writes bounds whose max may be in effect in their cluster; others are raises.
     fn sort(&mut self, request: &Request<'_>, budget: &Budget, write: Write<'a>, why: Why) {
-        if write.bounds.max <= taken(write.cluster, budget.above > 0) || !request.policy.divides() {
-            self.write(&write, ceiling(write.cluster), why);
+        if write.bounds.max <= write.cluster.certain_max(budget.above > 0) || !request.policy.divides() {
+            self.write(&write, write.cluster.ceiling(), why);
         } else {
             self.raises.push(write);
         }
@@ -215,8 +215,8 @@ impl<'a> Writes<'a> {
         }
         let mut free = Replicas::try_from(free).unwrap_or(Replicas::MAX);
         let waits_in_vain = rows.iter().any(|Row { cluster, bounds, .. }| {
-            let unconfirmed = cluster.hpa.is_some_and(|hpa| !hpa.confirmed);
-            let silent = cluster.state == ClusterState::Silent && (unconfirmed || ceiling(cluster) > bounds.max);
+            let unconfirmed = cluster.is_unconfirmed();
+            let silent = cluster.state == ClusterState::Silent && (unconfirmed || cluster.ceiling() > bounds.max);
             silent || unconfirmed && cluster.overdue
         });
         let mut raises = std::mem::take(&mut self.raises);
@@ -225,9 +225,9 @@ impl<'a> Writes<'a> {
             (cluster.hpa.is_some(), Reverse(cluster.priority), Reverse(cluster.weight), write.at)
         });
         for write in raises {
-            let ceiling = ceiling(write.cluster);
-            let from = write.cluster.hpa.and_then(|hpa| hpa.written);
-            let need = write.bounds.max.saturating_sub(taken(write.cluster, above > 0));
+            let ceiling = write.cluster.ceiling();
+            let from = write.cluster.written();
+            let need = write.bounds.max.saturating_sub(write.cluster.certain_max(above > 0));
             if need <= free {
                 free = free.saturating_sub(need);
                 self.write(&write, ceiling, why(from, write.bounds));
@@ -235,7 +235,7 @@ impl<'a> Writes<'a> {
             }
             let max = ceiling.saturating_add(free);
             // Without an HPA nothing bounds what it runs: a part of its share would remove the rest.
-            let least = if write.cluster.hpa.is_none() { write.cluster.keeps() } else { 0 };
+            let least = if write.cluster.hpa.is_none() { write.cluster.max_to_keep() } else { 0 };
             if waits_in_vain && free > 0 && max >= least {
                 let part = Write { bounds: Bounds { min: write.bounds.min.min(max), max }, ..write };
                 free = 0;
@@ -254,20 +254,9 @@ impl<'a> Writes<'a> {
 /// does not.
 fn holding(write: &Write<'_>, from: Bounds, row: &Row<'_>) -> Option<Bounds> {
     let asked = row.memory.floor.is_some() || row.memory.assist.is_some();
-    let floor = if asked { row.floored(row.bounds.max).min } else { 0 };
+    let floor = if asked { row.with_requests(row.bounds.max).min } else { 0 };
     let min = floor.min(write.bounds.min).min(from.max);
     (min > from.min).then_some(Bounds { min, max: from.max })
-}
-
-fn ceiling(cluster: &Cluster<'_>) -> Replicas {
-    cluster.hpa.map_or(0, |hpa| hpa.ceiling())
-}
-
-/// The max that a write to the cluster may keep: the greatest that may be in effect there. Where all of these together
-/// are `above` the budget, as after another policy, a lower one may be in effect already, and only that is certain.
-fn taken(cluster: &Cluster<'_>, above: bool) -> Replicas {
-    let written = || cluster.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
-    if above { written() } else { ceiling(cluster) }
 }
 
 /// What the bounds that may be in effect leave of `maxReplicas`.
@@ -280,7 +269,7 @@ impl Budget {
     fn of(request: &Request<'_>, rows: &[Row<'_>]) -> Self {
         let counted = |row: &Row<'_>| match row.transition {
             Transition::Drop => 0,
-            Transition::Have { .. } | Transition::Leave(_) | Transition::Rest => ceiling(row.cluster),
+            Transition::Have { .. } | Transition::Leave(_) | Transition::Rest => row.cluster.ceiling(),
         };
         let held: u64 = rows.iter().map(|row| u64::from(counted(row))).sum();
         let budget = u64::from(request.total.max);
@@ -297,7 +286,7 @@ fn is_ready(row: &Row<'_>) -> bool {
         return true;
     }
     let bound = cluster.hpa.is_some_and(|hpa| hpa.confirmed);
-    let runs = row.memory.zero || cluster.pending > 0 || cluster.stays_ready() >= bounds.min;
+    let runs = row.memory.zero || cluster.pending > 0 || cluster.ready_without_surge() >= bounds.min;
     bound && (cluster.evicting || cluster.entry.is_some() && runs)
 }
 

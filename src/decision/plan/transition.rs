@@ -39,35 +39,10 @@ pub(super) fn is_known(cluster: &Cluster<'_>) -> bool {
     cluster.hpa.is_some() || cluster.entry.is_some()
 }
 
-/// Replicas that it runs, and at least one where it has an entry. An HPA without an entry, from before it left, may
-/// wait like a new cluster: running replicas of a cluster that leaves are not removed for it.
-pub(super) fn present(cluster: &Cluster<'_>) -> Replicas {
-    at_least_one(cluster, cluster.may_run())
-}
-
-pub(super) fn at_least_one(cluster: &Cluster<'_>, replicas: Replicas) -> Replicas {
-    replicas.max(cluster.entry.is_some().into())
-}
-
-/// Replicas that a leaving cluster may still run: none when it has left the binding, and at most the max last written
-/// for it while it leaves, so that several such clusters do not release twice. A max that it has not confirmed releases
-/// nothing that its HPA added since. Nothing was written to one that never had an HPA.
-pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
-    let (Some(_), Some(hpa)) = (cluster.entry, cluster.hpa) else {
-        return cluster.entry.map_or(0, |_| cluster.may_run());
-    };
-    let Some(written) = hpa.written else { return 0 };
-    let kept = cluster.memory.lost.map_or(Replicas::MAX, |lost| {
-        let more = cluster.may_run().saturating_sub(lost.ran);
-        written.max.saturating_add(more)
-    });
-    cluster.may_run().min(kept.max(written.max).min(hpa.ceiling()))
-}
-
 /// Bounds of a leaving cluster that may still run `max` replicas. Its min stays: its HPA would remove what only the min
 /// holds before it is ready elsewhere.
 fn remaining(cluster: &Cluster<'_>, max: Replicas) -> Bounds {
-    let written = cluster.hpa.and_then(|hpa| hpa.written);
+    let written = cluster.written();
     let min = written.map_or(0, |written| written.min).max(1);
     Bounds { min: min.min(max), max }
 }
@@ -82,8 +57,8 @@ fn wish(request: &Request<'_>, row: &Row<'_>) -> Transition {
     match cluster.state {
         ClusterState::Away => Transition::Drop,
         ClusterState::Serving | ClusterState::Silent if target.is_some() => {
-            let running = if request.policy.divides() { cluster.keeps().min(cluster.limits.most) } else { 0 };
-            let bounds = row.floored(target.max.max(running));
+            let running = if request.policy.divides() { cluster.max_to_keep().min(cluster.limits.most) } else { 0 };
+            let bounds = row.with_requests(target.max.max(running));
             let replicas = bounds.min;
             let replaces = (replicas > target.min).then_some(match row.memory.floor {
                 Some(_) => Hold::Replaces { replicas },
@@ -92,7 +67,7 @@ fn wish(request: &Request<'_>, row: &Row<'_>) -> Transition {
             let hold = if running > target.max { Some(Hold::Running { running }) } else { replaces };
             Transition::Have { bounds, hold, held: row.held }
         }
-        _ if leaves(cluster, row.is_assigned()) => Transition::Leave(remaining(cluster, frozen(cluster))),
+        _ if leaves(cluster, row.is_assigned()) => Transition::Leave(remaining(cluster, cluster.max_while_leaving())),
         ClusterState::Serving | ClusterState::Silent | ClusterState::Leaving { .. } => Transition::Rest,
     }
 }
@@ -126,7 +101,7 @@ impl<'a> Line<'a> {
     fn of(at: usize, row: &Row<'a>, bounds: Bounds, told: bool) -> Self {
         let (cluster, target) = (row.cluster, row.bounds);
         let running = cluster.may_run();
-        let stays = at_least_one(cluster, cluster.stays());
+        let stays = cluster.at_least_entry_without_surge();
         Self {
             at,
             name: cluster.name,
@@ -136,8 +111,8 @@ impl<'a> Line<'a> {
             busy: row.busy().min(bounds.max),
             asked: stays.max(row.memory.floor()).min(bounds.max),
             stays: stays.min(bounds.max),
-            running: present(cluster).min(bounds.max),
-            ready: row.ready(told).min(bounds.max),
+            running: cluster.at_least_entry().min(bounds.max),
+            ready: row.ready_or_min(told).min(bounds.max),
             due: running.min(target.max).max(target.min).min(bounds.max),
         }
     }

@@ -144,7 +144,7 @@ fn wake(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     let Some(first) = first else { return false };
     let wakes =
         |row: &Row<'_>| is_asleep(row) && (request.policy != Policy::Prioritized || row.cluster.priority == first);
-    let missing = sum(awake().map(|row| row.missing(request)));
+    let missing = sum(awake().map(|row| row.overload(request)));
     start(request, rows, wakes, missing);
     true
 }
