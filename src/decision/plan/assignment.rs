@@ -2,8 +2,9 @@
 //! (docs/design.md#initial-assignment). Pure.
 
 use super::distribute::{Receiver, Receivers};
+use super::hash::Digest;
 use super::row::{Row, bound, parts};
-use super::{Bounds, Note, Policy, Reason, Request};
+use super::{AssignmentHash, Bounds, Note, Policy, Reason, Request};
 
 /// Assigns every cluster that takes part its bounds by policy; `steady`: each keeps what rounding gave it.
 pub(super) fn assign(request: &Request<'_>, rows: &mut [Row<'_>], steady: bool) {
@@ -20,7 +21,7 @@ pub(super) fn assign(request: &Request<'_>, rows: &mut [Row<'_>], steady: bool) 
         };
         row.assign(row.proposed, reason);
         // A new division forgets earlier donations.
-        (row.memory.gave, row.memory.got) = (None, None);
+        (row.memory.last_donated, row.memory.last_received) = (None, None);
     }
 }
 
@@ -45,7 +46,7 @@ pub(super) fn divide(request: &Request<'_>, rows: &mut [Row<'_>], steady: bool) 
 }
 
 /// Adds notes where thresholds and bounds of the user contradict each other.
-pub(super) fn remark(request: &Request<'_>, rows: &[Row<'_>], notes: &mut Vec<Note>) {
+pub(super) fn notes(request: &Request<'_>, rows: &[Row<'_>], notes: &mut Vec<Note>) {
     if !request.policy.divides() {
         return;
     }
@@ -57,5 +58,75 @@ pub(super) fn remark(request: &Request<'_>, rows: &[Row<'_>], notes: &mut Vec<No
     let left = u64::from(request.total.max).saturating_sub(given);
     if left > 0 {
         notes.push(Note::Unassigned { left });
+    }
+}
+
+/// The hash of the inputs of an assignment: while it is unchanged, targets are kept.
+pub(super) fn hash(request: &Request<'_>, rows: &[Row<'_>]) -> AssignmentHash {
+    let mut digest = Digest::default();
+    digest.text(request.policy.name());
+    digest.number(request.total.min.into());
+    digest.number(request.total.max.into());
+    for cluster in rows.iter().map(|row| row.cluster).filter(|cluster| cluster.is_candidate) {
+        digest.text(cluster.name);
+        digest.number(cluster.limits.least.into());
+        digest.number(cluster.limits.most.into());
+        match request.policy {
+            Policy::StaticWeighted => digest.number(cluster.weight),
+            Policy::Prioritized => {
+                digest.number(u64::from(cluster.priority.is_some()));
+                digest.number(cluster.priority.unwrap_or_default().cast_unsigned().into());
+            }
+            Policy::Duplicated | Policy::DynamicWeighted | Policy::Aggregated => {}
+        }
+    }
+    // Only where there is one: without it the hash is that of earlier versions.
+    if let Some(rescheduled) = request.rescheduled {
+        digest.text("rescheduled");
+        digest.number(rescheduled.as_second().cast_unsigned());
+    }
+    digest.hash()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::plan::row::rows;
+    use crate::decision::plan::{Cluster, ClusterState};
+
+    fn hash(request: &Request<'_>) -> AssignmentHash {
+        super::hash(request, &rows(request))
+    }
+
+    fn request() -> Request<'static> {
+        let clusters = ["a", "b"].map(|name| Cluster { name, is_candidate: true, weight: 1, ..Cluster::default() });
+        let total = Bounds { min: 1, max: 10 };
+        Request { total, policy: Policy::StaticWeighted, clusters: clusters.to_vec(), ..Request::default() }
+    }
+
+    #[test]
+    fn what_the_user_says_is_in_the_hash_and_what_is_measured_is_not() {
+        let before = hash(&request());
+        let change = |edit: fn(&mut Request<'_>)| {
+            let mut request = request();
+            edit(&mut request);
+            hash(&request) != before
+        };
+        assert!(change(|request| request.total.max = 11));
+        assert!(change(|request| request.policy = Policy::Duplicated));
+        assert!(change(|request| request.clusters[0].weight = 2));
+        assert!(change(|request| request.clusters[0].limits.most = 2));
+        assert!(change(|request| request.clusters[0].is_candidate = false));
+        assert!(!change(|request| request.clusters[0].priority = Some(2)));
+        assert!(!change(|request| request.clusters[0].available = Some(2)));
+        assert!(!change(|request| request.clusters[0].state = ClusterState::Away));
+    }
+
+    #[test]
+    fn the_hash_survives_being_written_down() {
+        let before = hash(&request());
+        assert_eq!(before.to_string().parse(), Ok(before));
+        // Stored in objects: a different hash would cause a new assignment.
+        assert_eq!(before.to_string(), "9fc041e816850073");
     }
 }

@@ -16,13 +16,15 @@ const LEAST_HELD: SignedDuration = SignedDuration::from_secs(60);
 pub(super) fn assist(request: &Request<'_>, rows: &mut [Row<'_>]) {
     if !request.may_scale_up() {
         for Row { memory, .. } in assigned_mut(rows) {
-            memory.assist = memory.assist.filter(|_| memory.floor.is_some());
+            memory.assist = memory.assist.filter(|_| memory.replacement_min.is_some());
         }
         return;
     }
     let total = sum(rows.iter().map(|row| row.shortfall(request)));
     let given = share_out(request, rows, total);
-    let helps = |row: &mut Row<'_>, helped: Replicas| row.memory.helped = row.memory.helped.saturating_add(helped);
+    let helps = |row: &mut Row<'_>, helped: Replicas| {
+        row.memory.covered_replicas = row.memory.covered_replicas.saturating_add(helped);
+    };
     take(given, rows, |row| row.shortfall(request), helps);
 }
 
@@ -62,11 +64,11 @@ pub(super) fn forget(request: &Request<'_>, rows: &mut [Row<'_>]) {
             let holds = reached && !reach.scale && load.is_none_or(|load| load.wanted(running) < assist.replicas);
             request.within(Some(assist.since), held(request)) && (requested || holds)
         });
-        request.age(memory, requested && memory.assist.is_some());
-        let floor = memory.floor();
+        request.expire(memory, requested && memory.assist.is_some());
+        let asked = memory.replacement_replicas();
         if let Some(assist) = memory.assist.as_mut().filter(|_| requested) {
             // Its HPA may have removed replicas since, also those that were added.
-            let has = current.unwrap_or_default().max(floor);
+            let has = current.unwrap_or_default().max(asked);
             let most = request.most(has, &memory.scale_ups.observed());
             assist.replicas = assist.replicas.min(most.max(bounds.min));
             let more = assist.replicas.saturating_sub(has).saturating_sub(memory.scale_ups.requested());
@@ -93,11 +95,11 @@ pub(super) fn end(request: &Request<'_>, rows: &[Row<'_>]) -> Option<Timestamp> 
 fn receiver<'a>(request: &Request<'_>, row: &Row<'a>) -> Option<Receiver<'a>> {
     let cluster = row.cluster;
     // Whether a cluster at zero is woken is not decided here: asked for replicas it would not start any.
-    let asleep = row.memory.zero;
+    let asleep = row.memory.scaled_to_zero;
     let current = cluster.current?;
     // An HPA does not scale a workload at zero replicas, whatever its min.
     let asks = cluster.reach.scale || current > 0;
-    let able = row.answers() && !row.is_stuck() && !asleep && asks;
+    let able = row.answers() && !row.is_blocked() && !asleep && asks;
     let runs = row.reported_or_ordered();
     let ordered = runs.saturating_sub(current);
     let room = cluster.available.unwrap_or_default().saturating_sub(ordered);

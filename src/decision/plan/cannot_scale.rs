@@ -5,32 +5,32 @@ use jiff::Timestamp;
 
 use super::distribute::{Receiver, Receivers};
 use super::row::{Row, assigned, assigned_mut, exchange, sum, take};
-use super::{Cause, Cluster, ClusterState, Memory, Policy, Reason, Request, Stuck};
+use super::{Cause, Cluster, ClusterState, Memory, Policy, Reason, Request, ScaleUpBlocked};
 use crate::decision::split::Replicas;
 
-/// Updates the stored state of each cluster. Returns when the next of them counts as stuck.
+/// Updates the stored state of each cluster. Returns when the next of them counts as blocked.
 ///
 /// A silent cluster keeps its state, and one at its max while a write of its HPA is not confirmed. Replicas requested
 /// from others for a cluster are forgotten when it needs no more, not when the symptom is gone for a moment: releasing
 /// headroom alone removes pending pods, and help may bring a metric just within the tolerance until the HPA of the
 /// helper removes it again.
-pub(super) fn look(request: &Request<'_>, rows: &mut [Row<'_>]) -> Option<Timestamp> {
+pub(super) fn update_blocked(request: &Request<'_>, rows: &mut [Row<'_>]) -> Option<Timestamp> {
     let known = |row: &&mut Row<'_>| row.answers() && !is_unknown(row.cluster, &row.memory);
     for Row { cluster, memory, .. } in assigned_mut(rows).filter(known) {
-        let since = memory.stuck.map_or(request.now, |stuck| stuck.since);
-        memory.stuck = cause(request, cluster).map(|cause| Stuck { cause, since });
-        if memory.stuck.is_none() && !cluster.load.is_some_and(|load| load.is_above_by(0)) {
-            memory.helped = 0;
+        let since = memory.scale_up_blocked.map_or(request.now, |blocked| blocked.since);
+        memory.scale_up_blocked = cause(request, cluster).map(|cause| ScaleUpBlocked { cause, since });
+        if memory.scale_up_blocked.is_none() && !cluster.load.is_some_and(|load| load.is_above_by(0)) {
+            memory.covered_replicas = 0;
         }
     }
-    let ends = assigned(rows).filter_map(|row| row.memory.stuck?.since.checked_add(request.delay).ok());
+    let ends = assigned(rows).filter_map(|row| row.memory.scale_up_blocked?.since.checked_add(request.delay).ok());
     ends.filter(|end| *end > request.now).min()
 }
 
 /// Whether it has unschedulable pods, by what is seen of it now.
 pub(super) fn pends(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
     let seen = cluster.state == ClusterState::Serving && !is_unknown(cluster, &cluster.memory);
-    let known = || cluster.memory.stuck.map(|stuck| stuck.cause);
+    let known = || cluster.memory.scale_up_blocked.map(|blocked| blocked.cause);
     let cause = if seen { cause(request, cluster) } else { known() };
     cause == Some(Cause::Pending)
 }
@@ -39,8 +39,8 @@ pub(super) fn pends(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
 /// counts: otherwise help would be asked for again with every write.
 fn is_unknown(cluster: &Cluster<'_>, memory: &Memory) -> bool {
     let unconfirmed = cluster.is_unconfirmed();
-    let at_max = memory.stuck.is_some_and(|stuck| stuck.cause == Cause::AtMax);
-    unconfirmed && at_max && cluster.pending == 0 && !cluster.overdue
+    let at_max = memory.scale_up_blocked.is_some_and(|blocked| blocked.cause == Cause::AtMax);
+    unconfirmed && at_max && cluster.pending == 0 && !cluster.unresponsive
 }
 
 fn cause(request: &Request<'_>, cluster: &Cluster<'_>) -> Option<Cause> {
@@ -48,7 +48,7 @@ fn cause(request: &Request<'_>, cluster: &Cluster<'_>) -> Option<Cause> {
         return Some(Cause::Pending);
     }
     let max = cluster.hpa.filter(|hpa| hpa.confirmed)?.written?.max;
-    let full = cluster.current == Some(max) && cluster.desired == Some(max);
+    let full = cluster.current == Some(max) && cluster.hpa_desired_confirmed == Some(max);
     (full && request.is_above(cluster.load?)).then_some(Cause::AtMax)
 }
 
@@ -61,7 +61,7 @@ pub(super) fn raise(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
 /// by policy.
 fn give_up(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     let spare = |row: &Row<'_>| {
-        let pending = row.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
+        let pending = row.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause == Cause::Pending);
         let gives = pending && row.counts(request) && row.may_give(request) && row.has_reacted(request);
         // A min that it has no room for would run nowhere. Under StaticWeighted it is the user's split.
         let keeps = if request.policy.depends_on_capacity() { row.least().max(1) } else { row.lowest_max() };
@@ -71,11 +71,11 @@ fn give_up(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     let lowest = donors.min().flatten();
     let most = |row: &Row<'_>| {
         let (high, room) = (row.high, row.cluster.available.is_some());
-        let Memory { stuck, gave, got, .. } = row.memory;
-        match stuck.map(|stuck| stuck.cause) {
+        let Memory { scale_up_blocked, last_donated, last_received, .. } = row.memory;
+        match scale_up_blocked.map(|blocked| blocked.cause) {
             _ if !row.answers() || !row.may_get(request) => 0,
             // It gave headroom up itself: what is above its capacity would return.
-            None if gave > got && room && rank(request, row) >= lowest => high.min(row.capacity),
+            None if last_donated > last_received && room && rank(request, row) >= lowest => high.min(row.capacity),
             None => high,
             // It is next in order, and its pending pods may trigger new nodes.
             Some(Cause::AtMax) if rank(request, row) < lowest => high,
@@ -123,7 +123,7 @@ fn donate(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     if request.policy == Policy::StaticWeighted {
         return false;
     }
-    // Only clusters that are not stuck donate, so that no donation changes the need of others.
+    // Only clusters that can scale donate, so that no donation changes the need of others.
     let at_max = rows.iter().filter(|row| row.headroom_lacked(request) > 0);
     let mut ranks: Vec<Option<i32>> = at_max.map(|row| rank(request, row)).collect();
     ranks.sort_unstable();

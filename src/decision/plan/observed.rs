@@ -2,12 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Basis, Memory, Policy};
+use super::{AssignmentHash, Memory, Policy};
 use crate::decision::hpa::behavior::Rules;
 use crate::decision::load::Load;
 use crate::decision::split::Replicas;
 
-/// Longest wait for a cluster to confirm a write ([`Cluster::overdue`]).
+/// Longest wait for a cluster to confirm a write ([`Cluster::unresponsive`]).
 pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
 /// Longest wait for the replicas of a cluster to become ready; Karmada ends evictions after the same time.
 pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
@@ -93,9 +93,9 @@ pub struct Hpa {
     pub confirmed: bool,
     /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, from [`super::Action::ApplyHpa`] of
     /// that write.
-    pub outstanding: Replicas,
+    pub pending_max: Replicas,
     /// Whether it was last written without the user's scale-down ([`super::Action::ApplyHpa`]).
-    pub held: bool,
+    pub scale_down_disabled: bool,
 }
 
 /// A cluster that the rules select, or that still has an HPA or an entry.
@@ -105,7 +105,7 @@ pub struct Cluster<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether the rules select it, failed or not.
-    pub chosen: bool,
+    pub is_candidate: bool,
     /// Whether its Cluster was deleted: nothing can be evicted from it.
     pub deleted: bool,
     /// Its state.
@@ -116,12 +116,12 @@ pub struct Cluster<'a> {
     pub priority: Option<i32>,
     /// Its thresholds.
     pub limits: Limits,
-    /// `clusterHPAPreference` in replicas: the share of the cluster that the workload may use ([`Self::cap`]).
-    pub cap: Option<Replicas>,
+    /// `clusterHPAPreference` in replicas: the share of the cluster that the workload may use ([`Self::usage_limit_of`]).
+    pub usage_limit: Option<Replicas>,
     /// Reported replicas; `None` until reported.
     pub current: Option<Replicas>,
     /// Replicas that its HPA last reported, whether or not the cluster answers.
-    pub last: Option<Replicas>,
+    pub hpa_current: Option<Replicas>,
     /// Ready replicas; 0 for a cluster that does not answer.
     pub ready: Replicas,
     /// Whether it still runs replicas of an older template.
@@ -131,9 +131,9 @@ pub struct Cluster<'a> {
     /// Further replicas that would fit; `None` while unknown, which counts as 0.
     pub available: Option<Replicas>,
     /// `desiredReplicas` of its HPA, as confirmed; `None` while unknown.
-    pub desired: Option<Replicas>,
+    pub hpa_desired_confirmed: Option<Replicas>,
     /// `desiredReplicas` of its HPA, as last reported, also within bounds that it had before.
-    pub wished: Option<Replicas>,
+    pub hpa_desired: Option<Replicas>,
     /// Load that its HPA measures; `None` while unknown.
     pub load: Option<Load>,
     /// How its replicas can be written.
@@ -149,14 +149,14 @@ pub struct Cluster<'a> {
     /// When Karmada ends the eviction at the latest; `None` where it has no task, or one that waits for a user.
     pub eviction_ends: Option<Timestamp>,
     /// Whether the workload of that name there is not Karmada's, and fhpa has no HPA for it: none of it is scaled.
-    pub left_alone: bool,
+    pub not_karmadas: bool,
     /// Whether its last write has been unconfirmed for longer than the others should wait.
-    pub overdue: bool,
+    pub unresponsive: bool,
     /// Whether its HPA scaled so short a time ago that the reported replicas may be those from before.
-    pub scaled: bool,
+    pub scaled_recently: bool,
     /// Whether it has answered again for so short a time that what it runs may not be reported yet: it is not asked for
     /// more, because that is counted from what it runs.
-    pub returned: bool,
+    pub back_recently: bool,
     /// The target of the previous plan; `None` when it had none.
     pub target: Option<Bounds>,
     /// State kept by the previous plan.
@@ -186,7 +186,7 @@ impl Cluster<'_> {
     /// there.
     #[must_use]
     pub fn is_unseen(&self) -> bool {
-        self.is_unknown() && self.last.is_none() && self.written().is_some() && self.is_unconfirmed()
+        self.is_unknown() && self.hpa_current.is_none() && self.written().is_some() && self.is_unconfirmed()
     }
 }
 
@@ -242,8 +242,8 @@ pub struct Request<'a> {
     pub scale_down_tolerance: Option<f64>,
     /// When a WorkloadRebalancer last asked for a new division.
     pub rescheduled: Option<Timestamp>,
-    /// The basis of the previous plan, with [`Cluster::target`] of each cluster.
-    pub basis: Option<Basis>,
+    /// The hash of the previous plan, with [`Cluster::target`] of each cluster.
+    pub assignment_hash: Option<AssignmentHash>,
     /// The clusters.
     pub clusters: Vec<Cluster<'a>>,
     /// How evicted replicas are removed.
@@ -269,14 +269,14 @@ pub struct Request<'a> {
     /// Since when this controller acts without a halt; `None`: always.
     pub acts_since: Option<Timestamp>,
     /// Since when a cluster could go to zero.
-    pub idle: Option<Timestamp>,
+    pub idle_since: Option<Timestamp>,
     /// When bounds were last divided: by a new assignment or a rebalance.
-    pub divided: Option<Timestamp>,
+    pub last_rebalanced: Option<Timestamp>,
 }
 
 impl Request<'_> {
     /// Whether headroom received at `got` still affects a decision.
-    pub(super) fn minds(&self, got: Timestamp) -> bool {
+    pub(super) fn still_matters(&self, got: Timestamp) -> bool {
         self.within(Some(got), self.window.max(REACTION))
     }
 
@@ -313,6 +313,6 @@ mod tests {
             window: SignedDuration::from_secs(300),
             ..Request::default()
         };
-        assert_eq!([1_000, 1_299, 1_300].map(|second| at(second).minds(got)), [true, true, false]);
+        assert_eq!([1_000, 1_299, 1_300].map(|second| at(second).still_matters(got)), [true, true, false]);
     }
 }

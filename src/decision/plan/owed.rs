@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::row::{Row, assigned, assigned_mut, sum};
 use super::transition::leaves;
-use super::{Cluster, ClusterState, Floor, Lost, Request};
+use super::{Cluster, ClusterState, Lost, ReplacementMin, Request};
 use crate::decision::split::Replicas;
 
 /// Whether its replicas can still be observed.
@@ -27,19 +27,19 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool,
     if let Some(lost) = cluster.memory.lost {
         // Its max allows them first, so that none of them goes unseen when the controller dies in between.
         let allowed = cluster.written().is_none_or(|written| written.max >= cluster.may_run());
-        let more = if away || !allowed { 0 } else { cluster.may_run().saturating_sub(lost.ran) };
-        let ran = lost.ran.saturating_add(more);
-        // Floors end under Duplicated: under the next policy all that it runs is asked for again.
-        let due = if divides || away { lost.due.saturating_add(more) } else { ran };
-        return Some(Lost { ran, due, ..lost });
+        let more = if away || !allowed { 0 } else { cluster.may_run().saturating_sub(lost.replicas) };
+        let replicas = lost.replicas.saturating_add(more);
+        // They end under Duplicated: under the next policy all that it runs is asked for again.
+        let uncovered = if divides || away { lost.uncovered.saturating_add(more) } else { replicas };
+        return Some(Lost { replicas, uncovered, ..lost });
     }
-    let asked = cluster.memory.floor();
+    let asked = cluster.memory.replacement_replicas();
     if asked == 0 && (!holds(cluster) || !away && !leaves(cluster, assigned)) {
         return None;
     }
-    let ran = cluster.last_ran(away).max(asked);
-    let more = cluster.memory.others.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
-    (ran > 0).then_some(Lost { ran, due: ran.saturating_sub(more), since: request.now })
+    let replicas = cluster.last_ran(away).max(asked);
+    let more = cluster.memory.other_replicas.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
+    (replicas > 0).then_some(Lost { replicas, uncovered: replicas.saturating_sub(more), since: request.now })
 }
 
 /// What is owed, with the wait for the replacement begun anew where nobody was `asked`: no other cluster answers, the
@@ -61,13 +61,13 @@ pub(super) fn remember_others(due: Replicas, rows: &mut [Row<'_>]) {
     for row in assigned_mut(rows) {
         let others = all.saturating_sub(row.asked());
         let silent = row.cluster.state == ClusterState::Silent;
-        row.memory.others = if silent { row.memory.others.or(Some(others)) } else { None };
+        row.memory.other_replicas = if silent { row.memory.other_replicas.or(Some(others)) } else { None };
     }
 }
 
-/// The floor of a leaving cluster: what it was asked to run, as far as nobody else was asked since.
-pub(super) fn unserved(cluster: &Cluster<'_>, lost: Lost) -> Option<Floor> {
-    let floor = cluster.memory.floor?;
-    let replicas = floor.replicas.min(lost.due);
-    (replicas > 0).then_some(Floor { replicas, ..floor })
+/// The replacement min of a leaving cluster: what it was asked to run, as far as nobody else was asked since.
+pub(super) fn unserved(cluster: &Cluster<'_>, lost: Lost) -> Option<ReplacementMin> {
+    let min = cluster.memory.replacement_min?;
+    let replicas = min.replicas.min(lost.uncovered);
+    (replicas > 0).then_some(ReplacementMin { replicas, ..min })
 }

@@ -1,19 +1,19 @@
 //! Replaces clusters that leave or failed: first the replacement, then the removal (docs/design.md#failover,
 //! docs/design.md#clusters-that-leave). Pure.
 //!
-//! Owed replicas are stored in two places, and move from one to the other: [`Lost::due`] of the leaving cluster is the
-//! part that no cluster was asked to run yet, the [`Floor`] of another is the part that it was asked to run, including
-//! its own. A cluster may leave when nothing is due and every floor is ready. A receiver that fails or leaves owes its
-//! floor, so that no replicas are forgotten, and keeps it until others are asked.
+//! Owed replicas are stored in two places, and move from one to the other: [`Lost::uncovered`] of the leaving cluster is
+//! the part that no cluster was asked to run yet, the [`ReplacementMin`] of another is the part that it was asked to run,
+//! including its own. A cluster may leave when nothing is uncovered and every replacement min is ready. A receiver that
+//! fails or leaves owes its replacement min, so that no replicas are forgotten, and keeps it until others are asked.
 
 use jiff::Timestamp;
 
-use super::asking::{share_out, starts};
-use super::floors::{self, Moves};
 use super::owed::{holds, owed, remember_others, renewal, still_runs, waits};
+use super::place::{share_out, starts};
+use super::replacement_min::{self, Moves};
 use super::row::{Row, Verdict, assigned_mut, bound, sum, take};
 use super::transition::part;
-use super::{ClusterState, Floor, Lost, Note, Obstacle, Request};
+use super::{ClusterState, Lost, Note, Obstacle, ReplacementMin, Request};
 use crate::decision::split::Replicas;
 
 /// Result for all clusters.
@@ -31,20 +31,20 @@ pub(super) fn replace(request: &Request<'_>, rows: &mut [Row<'_>]) -> Replacemen
     // Whether some cluster that stays answers, so that it can be asked.
     let able = answering(rows).next().is_some();
     owe(request, rows, able && !request.unplanned);
-    floors::forget(rows);
+    replacement_min::forget(rows);
     if request.policy.divides() {
-        floors::outgrown(sum(rows.iter().filter(|row| still_runs(row.cluster)).map(Row::replaced)), rows);
-        remember_others(due(rows), rows);
+        replacement_min::outgrown(sum(rows.iter().filter(|row| still_runs(row.cluster)).map(Row::replaced)), rows);
+        remember_others(uncovered(rows), rows);
         // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
         // Those of a cluster that a taint excludes, too: only what does not answer is not known to serve.
         let serve = |row: &Row<'_>| row.cluster.state != ClusterState::Away || row.cluster.ready > 0;
         let ends = |row: &Row<'_>| row.cluster.eviction_ends.is_some_and(|end| end > request.now);
         let evicting = rows.iter().any(|row| ends(row) && serve(row));
         let moves = Moves { replacing: owes(rows), replaced: has_replaced(rows), evicting };
-        floors::keep(request, rows, moves);
+        replacement_min::keep(request, rows, moves);
         ask(request, rows);
     } else {
-        assigned_mut(rows).for_each(|row| row.memory.floor = None);
+        assigned_mut(rows).for_each(|row| row.memory.replacement_min = None);
     }
     end(request, rows, able)
 }
@@ -54,7 +54,7 @@ fn owe(request: &Request<'_>, rows: &mut [Row<'_>], asked: bool) {
     // What one that is back still runs of its own is among those that run.
     let dues = rows.iter().filter_map(|row| {
         let runs = if row.bounds.is_some() { row.cluster.max_while_leaving() } else { 0 };
-        Some(row.cluster.memory.lost?.due.saturating_sub(runs))
+        Some(row.cluster.memory.lost?.uncovered.saturating_sub(runs))
     });
     let stay = rows.iter().filter(|row| row.is_assigned()).map(Row::asked_without_surge);
     let running = sum(stay.chain(dues));
@@ -62,7 +62,7 @@ fn owe(request: &Request<'_>, rows: &mut [Row<'_>], asked: bool) {
         let stays = row.bounds.is_some();
         let lost = if stays { None } else { owed(request, row.cluster, row.is_assigned(), running) };
         row.memory.lost = waits(request, lost, asked);
-        let due = row.cluster.memory.lost.filter(|_| stays).map_or(0, |lost| lost.due);
+        let due = row.cluster.memory.lost.filter(|_| stays).map_or(0, |lost| lost.uncovered);
         row.again = due.saturating_sub(row.cluster.max_while_leaving());
     }
     follow(rows);
@@ -70,16 +70,16 @@ fn owe(request: &Request<'_>, rows: &mut [Row<'_>], asked: bool) {
 
 /// Replicas that leaving clusters removed by themselves are no longer due. It does not matter which cluster runs them.
 fn follow(rows: &mut [Row<'_>]) {
-    let due = |row: &Row<'_>| if still_runs(row.cluster) { row.due() } else { 0 };
+    let due = |row: &Row<'_>| if still_runs(row.cluster) { row.uncovered() } else { 0 };
     let owing = rows.iter().filter(|row| row.memory.lost.is_some() && still_runs(row.cluster));
-    let covered = sum(owing.map(|row| row.cluster.covers(row.due())));
+    let covered = sum(owing.map(|row| row.cluster.covers(row.uncovered())));
     take(sum(rows.iter().map(due)).saturating_sub(covered), rows, due, settle_one);
 }
 
 /// Fewer replicas are due for a cluster.
 fn settle_one(row: &mut Row<'_>, less: Replicas) {
     if let Some(lost) = &mut row.memory.lost {
-        lost.due = lost.due.saturating_sub(less);
+        lost.uncovered = lost.uncovered.saturating_sub(less);
     }
 }
 
@@ -93,8 +93,8 @@ fn has_replaced(rows: &[Row<'_>]) -> bool {
     rows.iter().any(|row| row.cluster.memory.lost.is_some())
 }
 
-fn due(rows: &[Row<'_>]) -> Replicas {
-    sum(rows.iter().map(Row::due))
+fn uncovered(rows: &[Row<'_>]) -> Replicas {
+    sum(rows.iter().map(Row::uncovered))
 }
 
 /// Requests as many replicas as allowed now: as many as fit beside all running ones, and where that is little, a part of
@@ -104,8 +104,8 @@ fn ask(request: &Request<'_>, rows: &mut [Row<'_>]) {
     // Others may use the whole budget meanwhile: nobody may run more.
     let others = sum(bound(rows).map(Row::serves));
     let most = request.total.max.saturating_sub(others).saturating_sub(back);
-    settle(rows, due(rows).saturating_sub(most));
-    let due = due(rows).saturating_add(back);
+    settle(rows, uncovered(rows).saturating_sub(most));
+    let due = uncovered(rows).saturating_add(back);
     let moves = sum(rows.iter().map(Row::cannot_run));
     if due == 0 && moves == 0 {
         return;
@@ -117,8 +117,8 @@ fn ask(request: &Request<'_>, rows: &mut [Row<'_>]) {
     }
     let shifted = given.min(moves);
     take(shifted, rows, Row::cannot_run, |row, less| {
-        if let Some(floor) = &mut row.memory.floor {
-            floor.replicas = floor.replicas.saturating_sub(less);
+        if let Some(min) = &mut row.memory.replacement_min {
+            min.replicas = min.replicas.saturating_sub(less);
         }
     });
     let given = given.saturating_sub(shifted);
@@ -130,9 +130,9 @@ fn ask(request: &Request<'_>, rows: &mut [Row<'_>]) {
 /// clusters still run is due again: as the min of another it would take their place before it is ready.
 fn keep(request: &Request<'_>, rows: &mut [Row<'_>], mut rest: Replicas) {
     for row in rows.iter_mut().filter(|row| still_runs(row.cluster)) {
-        let Some(Lost { ran, due, .. }) = &mut row.memory.lost else { continue };
-        let again = rest.min((*ran).min(row.cluster.may_run()).saturating_sub(*due));
-        *due = due.saturating_add(again);
+        let Some(Lost { replicas, uncovered, .. }) = &mut row.memory.lost else { continue };
+        let again = rest.min((*replicas).min(row.cluster.may_run()).saturating_sub(*uncovered));
+        *uncovered = uncovered.saturating_add(again);
         rest = rest.saturating_sub(again);
     }
     take(
@@ -141,8 +141,8 @@ fn keep(request: &Request<'_>, rows: &mut [Row<'_>], mut rest: Replicas) {
         |row| row.again,
         |row, kept| {
             let replicas = row.cluster.may_run();
-            let floor = row.memory.floor.get_or_insert(Floor { replicas, since: request.now });
-            floor.replicas = floor.replicas.saturating_add(kept);
+            let min = row.memory.replacement_min.get_or_insert(ReplacementMin { replicas, since: request.now });
+            min.replicas = min.replicas.saturating_add(kept);
         },
     );
 }
@@ -151,7 +151,7 @@ fn keep(request: &Request<'_>, rows: &mut [Row<'_>], mut rest: Replicas) {
 fn settle(rows: &mut [Row<'_>], given: Replicas) {
     let mut rest = given;
     for failed in [true, false] {
-        let due = |row: &Row<'_>| if (row.cluster.state == ClusterState::Away) == failed { row.due() } else { 0 };
+        let due = |row: &Row<'_>| if (row.cluster.state == ClusterState::Away) == failed { row.uncovered() } else { 0 };
         let settled = rest.min(sum(rows.iter().map(due)));
         take(settled, rows, due, settle_one);
         rest = rest.saturating_sub(settled);
@@ -182,7 +182,7 @@ fn leaving<'r, 'a>(rows: &'r [Row<'a>]) -> impl Iterator<Item = &'r Row<'a>> {
 /// What leaving clusters release at a time: a part of each, and no more than a part of all, because many clusters with
 /// one replica each must not leave together.
 fn parts(rows: &[Row<'_>]) -> Replicas {
-    let all = || leaving(rows).filter_map(|row| Some((row, row.memory.lost?.ran)));
+    let all = || leaving(rows).filter_map(|row| Some((row, row.memory.lost?.replicas)));
     let parts = sum(all().map(|(row, ran)| part(ran).min(row.cluster.may_run())));
     parts.min(part(sum(all().map(|(_, ran)| ran))))
 }
@@ -191,25 +191,26 @@ fn parts(rows: &[Row<'_>]) -> Replicas {
 /// their HPAs added and nobody was asked for yet, without a part.
 fn kept(rows: &[Row<'_>]) -> Replicas {
     let runs = rows.iter().filter(|row| still_runs(row.cluster));
-    let added = sum(runs.filter_map(|row| Some(row.cluster.may_run().saturating_sub(row.memory.lost?.ran))));
-    due(rows).saturating_add(floors::deficit(rows)).saturating_add(added).saturating_sub(parts(rows))
+    let added = sum(runs.filter_map(|row| Some(row.cluster.may_run().saturating_sub(row.memory.lost?.replicas))));
+    uncovered(rows).saturating_add(replacement_min::deficit(rows)).saturating_add(added).saturating_sub(parts(rows))
 }
 
 /// Decides which clusters may be removed now, with the remaining note; `able` is whether any could be asked.
 fn end(request: &Request<'_>, rows: &mut [Row<'_>], able: bool) -> Replacement {
-    let unready = floors::deficit(rows);
-    let asked = unready == 0 && rows.iter().all(Row::is_floor_in_effect);
+    let unready = replacement_min::deficit(rows);
+    let asked = unready == 0 && rows.iter().all(Row::is_min_in_effect);
     let serves = answering(rows).any(|row| row.cluster.ready > 0);
     let mut next: Option<Timestamp> = None;
     let mut timed_out = false;
     let mut spare = spare(rows, unready);
     for row in rows.iter_mut() {
-        let Some(lost @ Lost { ran, due, since }) = row.memory.lost else {
+        let Some(lost @ Lost { replicas, uncovered, since }) = row.memory.lost else {
             row.verdict = Verdict::Goes;
             continue;
         };
         let runs = if still_runs(row.cluster) { row.cluster.may_run() } else { 0 };
-        let replaced = if request.policy.divides() { due == 0 && asked && runs <= spare.min(ran) } else { serves };
+        let replaced =
+            if request.policy.divides() { uncovered == 0 && asked && runs <= spare.min(replicas) } else { serves };
         spare = spare.saturating_sub(if replaced { runs } else { 0 });
         let ends = request.waits_until(since);
         // A cluster that is already removed is reported for as long again.
@@ -229,10 +230,10 @@ fn end(request: &Request<'_>, rows: &mut [Row<'_>], able: bool) -> Replacement {
         }
     }
     if has_replaced(rows) && !owes(rows) {
-        floors::renew(request, rows);
+        replacement_min::renew(request, rows);
     }
-    next = next.into_iter().chain(floors::end(request, rows)).min();
-    let due = if request.policy.divides() { due(rows) } else { 0 };
+    next = next.into_iter().chain(replacement_min::end(request, rows)).min();
+    let due = if request.policy.divides() { uncovered(rows) } else { 0 };
     let missing = due.saturating_add(unready);
     let note = (owes(rows) && missing > 0).then(|| {
         let obstacle = obstacle(rows);
@@ -245,7 +246,7 @@ fn end(request: &Request<'_>, rows: &mut [Row<'_>], able: bool) -> Replacement {
 fn spare(rows: &[Row<'_>], unready: Replicas) -> Replicas {
     let owing = rows.iter().filter(|row| row.memory.lost.is_some() && still_runs(row.cluster));
     let running = sum(owing.map(|row| row.cluster.may_run()));
-    running.saturating_sub(due(rows).saturating_add(unready))
+    running.saturating_sub(uncovered(rows).saturating_add(unready))
 }
 
 fn obstacle(rows: &[Row<'_>]) -> Obstacle {

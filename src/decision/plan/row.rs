@@ -25,7 +25,7 @@ pub(super) struct Row<'a> {
     /// What the next plan needs. Without a target: only what it owes.
     pub(super) memory: Memory,
     /// Its HPA may not scale down.
-    pub(super) held: bool,
+    pub(super) scale_down_disabled: bool,
     /// Owed replicas of a cluster that has returned, and those that no longer fit below its max: they are requested once
     /// more.
     pub(super) again: Replicas,
@@ -70,7 +70,7 @@ pub(super) enum Transition {
         /// Why they differ from the target.
         hold: Option<Hold>,
         /// Its HPA may not scale down.
-        held: bool,
+        scale_down_disabled: bool,
     },
     /// Leave: run no more than these until the others are ready. [`Bounds::NONE`]: at once.
     Leave(Bounds),
@@ -113,7 +113,7 @@ impl<'a> Row<'a> {
             bounds: Bounds::NONE,
             reason: Reason::Unchanged,
             memory: Memory::default(),
-            held: false,
+            scale_down_disabled: false,
             again: 0,
             verdict: Verdict::Stays,
             transition: Transition::Rest,
@@ -143,37 +143,37 @@ impl<'a> Row<'a> {
     }
 
     /// Whether the cluster cannot scale, regardless of for how long.
-    pub(super) fn is_stuck(&self) -> bool {
-        self.memory.stuck.is_some()
+    pub(super) fn is_blocked(&self) -> bool {
+        self.memory.scale_up_blocked.is_some()
     }
 
     /// Whether it has been unable to scale for long enough that other clusters help.
     pub(super) fn counts(&self, request: &Request<'_>) -> bool {
-        let Some(stuck) = self.memory.stuck.filter(|_| self.answers()) else { return false };
-        stuck.since.checked_add(request.delay).is_ok_and(|end| end <= request.now)
+        let Some(blocked) = self.memory.scale_up_blocked.filter(|_| self.answers()) else { return false };
+        blocked.since.checked_add(request.delay).is_ok_and(|end| end <= request.now)
     }
 
     /// Whether it may receive headroom: it donated none within the window.
     pub(super) fn may_get(&self, request: &Request<'_>) -> bool {
-        !request.within(self.memory.gave, request.window)
+        !request.within(self.memory.last_donated, request.window)
     }
 
     /// Whether it may donate headroom: it received none within the window.
     pub(super) fn may_give(&self, request: &Request<'_>) -> bool {
-        !request.within(self.memory.got, request.window)
+        !request.within(self.memory.last_received, request.window)
     }
 
     /// Whether the effect of its last move is visible.
     pub(super) fn has_reacted(&self, request: &Request<'_>) -> bool {
-        let Memory { gave, got, .. } = self.memory;
-        !request.within(gave, REACTION) && !request.within(got, REACTION)
+        let Memory { last_donated, last_received, .. } = self.memory;
+        !request.within(last_donated, REACTION) && !request.within(last_received, REACTION)
     }
 
     /// When it may receive or donate headroom again, after it did.
     pub(super) fn may_move_at(&self, request: &Request<'_>) -> impl Iterator<Item = Timestamp> + use<> {
-        let Memory { gave, got, .. } = self.memory;
+        let Memory { last_donated, last_received, .. } = self.memory;
         let spans = [REACTION, request.window];
-        let moves = [gave, got].into_iter().flatten();
+        let moves = [last_donated, last_received].into_iter().flatten();
         moves.flat_map(move |moved| spans.into_iter().filter_map(move |span| moved.checked_add(span).ok()))
     }
 
@@ -187,7 +187,7 @@ impl<'a> Row<'a> {
         let least = if before == 0 { self.cluster.limits.least.max(1) } else { self.bounds.min };
         self.bounds = Bounds { min: least.min(max), max };
         self.reason = reason;
-        if max > before { self.memory.got = Some(now) } else { self.memory.gave = Some(now) }
+        if max > before { self.memory.last_received = Some(now) } else { self.memory.last_donated = Some(now) }
     }
 }
 
@@ -196,7 +196,7 @@ impl Role {
     /// progress, and one whose workload is not Karmada's.
     fn of(cluster: &Cluster<'_>) -> Self {
         let takes_part = match cluster.state {
-            ClusterState::Serving if cluster.left_alone => false,
+            ClusterState::Serving if cluster.not_karmadas => false,
             ClusterState::Serving => cluster.target.is_some() || !cluster.evicting,
             ClusterState::Silent => cluster.hpa.is_some(),
             ClusterState::Leaving { .. } | ClusterState::Away => false,

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::binding::{Entries, Followed, entries, followed};
+use super::entries::{Entries, Followed, entries, followed};
 use super::row::{Row, Transition, Verdict};
 use super::{Action, Bounds, Cluster, ClusterState, Entry, Eviction, Note, Request, Step, Wait, Why};
 use crate::decision::split::Replicas;
@@ -48,7 +48,7 @@ pub(super) fn steps<'a>(
     steps.extend(lowered_first(rows.iter().enumerate().filter_map(|(at, row)| {
         let Transition::Have { bounds, .. } = row.transition else { return None };
         let wanted = row.with_requests(row.bounds.max);
-        let later = Write { at, cluster: row.cluster, bounds: wanted, held: row.held };
+        let later = Write { at, cluster: row.cluster, bounds: wanted, scale_down_disabled: row.scale_down_disabled };
         (bounds != wanted).then(|| later.step(Wait::Shrunk, bounds.max, why(Some(bounds), wanted)))
     })));
     (steps, last, followed)
@@ -95,7 +95,7 @@ pub(super) fn kept<'a>(request: &Request<'_>, rows: &[Row<'a>]) -> Vec<Step<'a>>
         let most = cluster.certain_max(above).min(cluster.limits.most).min(request.total.max);
         let min = if cluster.reach.own_zero { written.min } else { written.min.max(1) };
         let bounds = Bounds { min, max: cluster.max_to_keep().min(most) };
-        let write = Write { at, cluster, bounds, held: hpa.held };
+        let write = Write { at, cluster, bounds, scale_down_disabled: hpa.scale_down_disabled };
         let due = bounds.max > written.max;
         due.then(|| write.step(Wait::Nothing, hpa.ceiling(), why(Some(written), bounds)))
     };
@@ -125,14 +125,18 @@ struct Write<'a> {
     at: usize,
     cluster: &'a Cluster<'a>,
     bounds: Bounds,
-    held: bool,
+    scale_down_disabled: bool,
 }
 
 impl<'a> Write<'a> {
     fn step(&self, wait: Wait, ceiling: Replicas, why: Why) -> Step<'a> {
-        let Self { cluster: Cluster { name, version, .. }, bounds, held, .. } = *self;
-        let outstanding = ceiling.max(bounds.max);
-        Step { action: Action::ApplyHpa { cluster: name, bounds, version: *version, outstanding, held }, wait, why }
+        let Self { cluster: Cluster { name, version, .. }, bounds, scale_down_disabled, .. } = *self;
+        let pending_max = ceiling.max(bounds.max);
+        Step {
+            action: Action::ApplyHpa { cluster: name, bounds, version: *version, pending_max, scale_down_disabled },
+            wait,
+            why,
+        }
     }
 }
 
@@ -167,12 +171,14 @@ impl<'a> Writes<'a> {
             let cluster = row.cluster;
             let written = cluster.written();
             match row.transition {
-                Transition::Have { bounds, held, .. } if bounds.is_some() => {
-                    let same = cluster.hpa.is_some_and(|hpa| hpa.version == cluster.version && hpa.held == held);
+                Transition::Have { bounds, scale_down_disabled, .. } if bounds.is_some() => {
+                    let same = cluster.hpa.is_some_and(|hpa| {
+                        hpa.version == cluster.version && hpa.scale_down_disabled == scale_down_disabled
+                    });
                     if written == Some(bounds) && same {
                         continue;
                     }
-                    let write = Write { at, cluster, bounds, held };
+                    let write = Write { at, cluster, bounds, scale_down_disabled };
                     if cluster.hpa.is_some() && written.is_none() {
                         self.later.push(write.step(Wait::Gone, 0, Why::Assigned));
                     } else {
@@ -183,7 +189,7 @@ impl<'a> Writes<'a> {
                     if written.is_some_and(|written| bounds.is_some() && bounds.max != written.max) =>
                 {
                     let why = Some(why(written, bounds)).filter(|why| matches!(why, Why::MaxRaised { .. }));
-                    let write = Write { at, cluster, bounds, held: false };
+                    let write = Write { at, cluster, bounds, scale_down_disabled: false };
                     self.sort(request, budget, write, why.unwrap_or(Why::ClusterLeaving));
                 }
                 Transition::Have { .. } | Transition::Leave(_) | Transition::Drop | Transition::Rest => {}
@@ -217,7 +223,7 @@ impl<'a> Writes<'a> {
         let waits_in_vain = rows.iter().any(|Row { cluster, bounds, .. }| {
             let unconfirmed = cluster.is_unconfirmed();
             let silent = cluster.state == ClusterState::Silent && (unconfirmed || cluster.ceiling() > bounds.max);
-            silent || unconfirmed && cluster.overdue
+            silent || unconfirmed && cluster.unresponsive
         });
         let mut raises = std::mem::take(&mut self.raises);
         raises.sort_unstable_by_key(|write| {
@@ -253,9 +259,9 @@ impl<'a> Writes<'a> {
 /// The bounds that ask for replacement replicas and those of an assist within the written max, where the written min
 /// does not.
 fn holding(write: &Write<'_>, from: Bounds, row: &Row<'_>) -> Option<Bounds> {
-    let asked = row.memory.floor.is_some() || row.memory.assist.is_some();
-    let floor = if asked { row.with_requests(row.bounds.max).min } else { 0 };
-    let min = floor.min(write.bounds.min).min(from.max);
+    let asked = row.memory.replacement_min.is_some() || row.memory.assist.is_some();
+    let asks = if asked { row.with_requests(row.bounds.max).min } else { 0 };
+    let min = asks.min(write.bounds.min).min(from.max);
     (min > from.min).then_some(Bounds { min, max: from.max })
 }
 
@@ -282,11 +288,11 @@ fn is_ready(row: &Row<'_>) -> bool {
     let Transition::Have { bounds, .. } = row.transition else { return true };
     let cluster = row.cluster;
     // A cluster that waits for running replicas does not wait for a leaving cluster: that one releases them.
-    if cluster.overdue || cluster.state == ClusterState::Silent || !bounds.is_some() {
+    if cluster.unresponsive || cluster.state == ClusterState::Silent || !bounds.is_some() {
         return true;
     }
     let bound = cluster.hpa.is_some_and(|hpa| hpa.confirmed);
-    let runs = row.memory.zero || cluster.pending > 0 || cluster.ready_without_surge() >= bounds.min;
+    let runs = row.memory.scaled_to_zero || cluster.pending > 0 || cluster.ready_without_surge() >= bounds.min;
     bound && (cluster.evicting || cluster.entry.is_some() && runs)
 }
 
@@ -301,8 +307,8 @@ fn scale<'a>(row: &Row<'a>) -> Option<Step<'a>> {
     let (replicas, why) = match memory.assist {
         _ if !cluster.reach.scale => return None,
         // Its HPA goes to zero by itself, and comes back.
-        _ if memory.zero && cluster.reach.own_zero => return None,
-        _ if memory.zero => (0, Why::ScaledToZero),
+        _ if memory.scaled_to_zero && cluster.reach.own_zero => return None,
+        _ if memory.scaled_to_zero => (0, Why::ScaledToZero),
         Some(assist) if current == 0 => (assist.replicas.max(bounds.min).min(max), Why::ScaledFromZero),
         Some(assist) => (assist.replicas.min(max), Why::ScaleAssisted),
         None => (bounds.min.min(max), Why::ScaledFromZero),

@@ -60,12 +60,12 @@ fn wish(request: &Request<'_>, row: &Row<'_>) -> Transition {
             let running = if request.policy.divides() { cluster.max_to_keep().min(cluster.limits.most) } else { 0 };
             let bounds = row.with_requests(target.max.max(running));
             let replicas = bounds.min;
-            let replaces = (replicas > target.min).then_some(match row.memory.floor {
+            let replaces = (replicas > target.min).then_some(match row.memory.replacement_min {
                 Some(_) => Hold::Replaces { replicas },
                 None => Hold::Assists { replicas },
             });
             let hold = if running > target.max { Some(Hold::Running { running }) } else { replaces };
-            Transition::Have { bounds, hold, held: row.held }
+            Transition::Have { bounds, hold, scale_down_disabled: row.scale_down_disabled }
         }
         _ if leaves(cluster, row.is_assigned()) => Transition::Leave(remaining(cluster, cluster.max_while_leaving())),
         ClusterState::Serving | ClusterState::Silent | ClusterState::Leaving { .. } => Transition::Rest,
@@ -109,7 +109,7 @@ impl<'a> Line<'a> {
             max: bounds.max,
             gentle: running.max(target.min).max(bounds.min).min(bounds.max),
             busy: row.busy().min(bounds.max),
-            asked: stays.max(row.memory.floor()).min(bounds.max),
+            asked: stays.max(row.memory.replacement_replicas()).min(bounds.max),
             stays: stays.min(bounds.max),
             running: cluster.at_least_entry().min(bounds.max),
             ready: row.ready_or_min(told).min(bounds.max),
@@ -119,7 +119,7 @@ impl<'a> Line<'a> {
 
     /// Of a cluster that leaves and may still run `max` replicas.
     fn leaving(at: usize, cluster: &'a Cluster<'a>, max: Replicas) -> Self {
-        let gentle = max.saturating_sub(part(cluster.memory.lost.map_or(max, |lost| lost.ran)));
+        let gentle = max.saturating_sub(part(cluster.memory.lost.map_or(max, |lost| lost.replicas)));
         let (name, weight) = (cluster.name, max.into());
         Self { at, name, weight, max, gentle, busy: 0, asked: 0, stays: 0, running: 0, ready: 0, due: 0 }
     }

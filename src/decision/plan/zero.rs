@@ -23,7 +23,7 @@ pub(super) struct Idle {
 /// `replaces` whether clusters leave or failed whose load is not theirs yet.
 pub(super) fn zero(request: &Request<'_>, rows: &mut [Row<'_>], settled: bool, replaces: bool) -> Idle {
     if !request.may_be_zero() {
-        bound_mut(rows).for_each(|row| row.memory.zero = false);
+        bound_mut(rows).for_each(|row| row.memory.scaled_to_zero = false);
         return Idle::default();
     }
     for row in bound_mut(rows) {
@@ -31,19 +31,19 @@ pub(super) fn zero(request: &Request<'_>, rows: &mut [Row<'_>], settled: bool, r
         // A new cluster begins at zero.
         let new = cluster.target.is_none() && cluster.may_run() == 0 && !cluster.is_unknown();
         let runs = is_back(request, cluster) || is_loaded(request, row);
-        let may = can_be_zero(cluster.reach) && !runs && row.memory.floor.is_none();
-        row.memory.zero = (row.memory.zero || new) && may;
+        let may = can_be_zero(cluster.reach) && !runs && row.memory.replacement_min.is_none();
+        row.memory.scaled_to_zero = (row.memory.scaled_to_zero || new) && may;
     }
-    let woken = cover(request, rows) | (settled && wake(request, rows));
-    let replaces = replaces || bound(rows).any(|row| row.memory.floor.is_some());
+    let woken = ensure_min(request, rows) | (settled && from_zero(request, rows));
+    let replaces = replaces || bound(rows).any(|row| row.memory.replacement_min.is_some());
     let idle = match settled {
         _ if woken || replaces => Idle::default(),
-        true => sleep(request, rows),
+        true => to_zero(request, rows),
         // Headroom that moved is no load: the window goes on, and nobody goes to sleep now.
-        false => Idle { since: request.idle.filter(|_| victim(request, rows).is_some()), next: None },
+        false => Idle { since: request.idle_since.filter(|_| victim(request, rows).is_some()), next: None },
     };
     // Its HPA scales to zero by itself.
-    for row in bound_mut(rows).filter(|row| row.memory.zero && row.cluster.reach.own_zero) {
+    for row in bound_mut(rows).filter(|row| row.memory.scaled_to_zero && row.cluster.reach.own_zero) {
         row.bounds.min = 0;
     }
     idle
@@ -55,16 +55,16 @@ fn bound_mut<'r, 'a>(rows: &'r mut [Row<'a>]) -> impl Iterator<Item = &'r mut Ro
 
 /// Whether it should have replicas.
 fn is_awake(row: &Row<'_>) -> bool {
-    row.bounds.is_some() && !row.memory.zero
+    row.bounds.is_some() && !row.memory.scaled_to_zero
 }
 
 /// Whether it should have no replicas, and answers.
 fn is_asleep(row: &Row<'_>) -> bool {
-    row.bounds.is_some() && row.memory.zero && row.answers()
+    row.bounds.is_some() && row.memory.scaled_to_zero && row.answers()
 }
 
 /// Adds notes on clusters whose replicas cannot be written.
-pub(super) fn remark(request: &Request<'_>, rows: &[Row<'_>], notes: &mut Vec<Note>) {
+pub(super) fn notes(request: &Request<'_>, rows: &[Row<'_>], notes: &mut Vec<Note>) {
     if request.scaling_to_zero && request.scale_assist && !request.policy.divides() {
         notes.push(Note::ScaleToZeroDuplicated);
     }
@@ -109,10 +109,10 @@ fn order(request: &Request<'_>, row: &Row<'_>) -> (Option<i32>, u64) {
 }
 
 /// Scales as many clusters from zero as the user's min needs, and one where nothing else would ever start any.
-fn cover(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
+fn ensure_min(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     let mut covered = sum(rows.iter().filter(|row| is_awake(row)).map(|row| row.bounds.min));
     // Where all are at zero and no HPA comes back by itself, nothing would ever start one.
-    let mut starts = bound(rows).any(|row| !row.memory.zero || row.answers() && row.cluster.reach.own_zero);
+    let mut starts = bound(rows).any(|row| !row.memory.scaled_to_zero || row.answers() && row.cluster.reach.own_zero);
     let mut asleep: Vec<&mut Row<'_>> = rows.iter_mut().filter(|row| is_asleep(row)).collect();
     asleep.sort_unstable_by_key(|row| (Reverse(order(request, row)), Reverse(row.capacity), row.cluster.name));
     let mut woken = false;
@@ -121,7 +121,7 @@ fn cover(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
             break;
         }
         starts = true;
-        row.memory.zero = false;
+        row.memory.scaled_to_zero = false;
         covered = covered.saturating_add(row.bounds.min.max(1));
         woken = true;
     }
@@ -129,14 +129,14 @@ fn cover(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
 }
 
 /// Scales clusters from zero when a running cluster has more load than it can serve.
-fn wake(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
+fn from_zero(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     let awake = || rows.iter().filter(|row| is_awake(row) && row.answers());
     let strained = |row: &Row<'_>| {
         let full = row.cluster.current == Some(row.bounds.max) && row.bounds.max > row.bounds.min;
         row.cluster.load.is_some_and(|load| request.is_above(load)) || row.counts(request) || full
     };
     // A cluster that was just scaled from zero will help soon.
-    let starts = |row: &Row<'_>| row.cluster.ready == 0 && !row.cluster.overdue && !row.is_stuck();
+    let starts = |row: &Row<'_>| row.cluster.ready == 0 && !row.cluster.unresponsive && !row.is_blocked();
     if !request.may_scale_up() || awake().any(starts) || !awake().any(strained) {
         return false;
     }
@@ -161,21 +161,21 @@ fn start(request: &Request<'_>, rows: &mut [Row<'_>], wakes: impl Fn(&Row<'_>) -
     woken.distribute(request.policy, missing.max(woken.lowest()));
     woken.hand_out(rows, |row, replicas| {
         let more = replicas > row.bounds.min && row.cluster.reach.scale;
-        row.memory.zero = false;
+        row.memory.scaled_to_zero = false;
         row.memory.assist = more.then_some(Assist { replicas, since: request.now });
         request.remember(&mut row.memory, replicas);
     });
 }
 
 /// Scales one cluster to zero after all had little load for the whole window.
-fn sleep(request: &Request<'_>, rows: &mut [Row<'_>]) -> Idle {
+fn to_zero(request: &Request<'_>, rows: &mut [Row<'_>]) -> Idle {
     let Some(victim) = victim(request, rows) else { return Idle::default() };
-    let since = request.idle.unwrap_or(request.now);
+    let since = request.idle_since.unwrap_or(request.now);
     if request.within(Some(since), request.window) {
         return Idle { since: Some(since), next: since.checked_add(request.window).ok() };
     }
     if let Some(row) = rows.get_mut(victim) {
-        row.memory.zero = true;
+        row.memory.scaled_to_zero = true;
     }
     Idle { since: Some(request.now), next: request.now.checked_add(request.window).ok() }
 }
@@ -190,7 +190,7 @@ fn victim(request: &Request<'_>, rows: &[Row<'_>]) -> Option<usize> {
         .collect::<Option<_>>()?;
     let idle = |(_, row, current, load): &(usize, &Row<'_>, Replicas, Load)| {
         let at_min = *current <= row.bounds.min && row.cluster.ready >= *current;
-        row.answers() && !row.is_stuck() && at_min && request.is_below(*load)
+        row.answers() && !row.is_blocked() && at_min && request.is_below(*load)
     };
     let all = sum(awake.iter().map(|(_, _, current, _)| *current));
     if !awake.iter().all(idle) || all <= request.total.min {

@@ -8,15 +8,15 @@ impl Hpa {
     #[must_use]
     pub fn ceiling(&self) -> Replicas {
         let written = self.written.unwrap_or_default().max;
-        if self.confirmed { written } else { written.max(self.outstanding) }
+        if self.confirmed { written } else { written.max(self.pending_max) }
     }
 }
 
 impl Memory {
     /// Fewest replicas that it runs in place of other clusters.
     #[must_use]
-    pub fn floor(&self) -> Replicas {
-        self.floor.map_or(0, |floor| floor.replicas)
+    pub fn replacement_replicas(&self) -> Replicas {
+        self.replacement_min.map_or(0, |min| min.replicas)
     }
 }
 
@@ -33,24 +33,24 @@ impl Cluster<'_> {
     /// reported or asked for, else its entry, as far as its HPA leaves them: unknown replicas are not none.
     #[must_use]
     pub fn may_run(&self) -> Replicas {
-        let wished = || self.last.map(|last| last.max(self.wished.unwrap_or_default()));
-        let known = if self.is_unknown() && !self.left_alone { wished().or(self.entry) } else { None };
+        let hpa_asks = || self.hpa_current.map(|last| last.max(self.hpa_desired.unwrap_or_default()));
+        let known = if self.is_unknown() && !self.not_karmadas { hpa_asks().or(self.entry) } else { None };
         let left = self.hpa.filter(|hpa| hpa.written.is_some()).map_or(Replicas::MAX, |hpa| hpa.ceiling());
         self.running().max(known.unwrap_or_default().min(left)).max(self.unreported())
     }
 
     /// Replicas that its HPA asked for a short while ago, within its max: the HPA may be reported before the workload.
     fn unreported(&self) -> Replicas {
-        let asks = self.scaled && !self.memory.zero && self.current.is_some();
+        let asks = self.scaled_recently && !self.memory.scaled_to_zero && self.current.is_some();
         let most = self.written().filter(|_| asks).map_or(0, |written| written.max);
         // In the moment in which an HPA scales up it still reports the replicas from before.
-        self.last.and(self.wished).unwrap_or_default().min(most).saturating_sub(self.pending)
+        self.hpa_current.and(self.hpa_desired).unwrap_or_default().min(most).saturating_sub(self.pending)
     }
 
     /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.
     fn surge_begins_at(&self) -> Replicas {
-        let reported = self.last.filter(|_| self.rolling);
-        reported.map_or(Replicas::MAX, |last| self.desired.map_or(last, |desired| desired.min(last)))
+        let reported = self.hpa_current.filter(|_| self.rolling);
+        reported.map_or(Replicas::MAX, |last| self.hpa_desired_confirmed.map_or(last, |desired| desired.min(last)))
     }
 
     /// Ready replicas, without the extra ones of a rollout.
@@ -96,7 +96,7 @@ impl Cluster<'_> {
     /// Replicas that it runs, or last reported; `away`: of its workload and its HPA, which are reported seconds apart, the
     /// report with more replicas.
     pub(in crate::decision::plan) fn last_ran(&self, away: bool) -> Replicas {
-        let last = if away { self.current.max(self.last) } else { self.current.or(self.last) };
+        let last = if away { self.current.max(self.hpa_current) } else { self.current.or(self.hpa_current) };
         let reported = last.or(self.entry).unwrap_or_default().saturating_sub(self.pending);
         if away { reported } else { self.may_run().max(if self.entry.is_none() { reported } else { 0 }) }
     }
@@ -108,14 +108,14 @@ impl Cluster<'_> {
     #[must_use]
     pub fn capacity(&self) -> Replicas {
         let settled = self.current.unwrap_or_default().saturating_sub(self.pending);
-        settled.saturating_add(self.available.unwrap_or_default()).min(self.cap.unwrap_or(Replicas::MAX))
+        settled.saturating_add(self.available.unwrap_or_default()).min(self.usage_limit.unwrap_or(Replicas::MAX))
     }
 
     /// Replicas that `maxResourceUsage` of `clusterHPAPreference` allows where `whole` replicas would fit into the
     /// empty cluster, rounded down; a share outside 0..=1 is clamped.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    pub fn cap(whole: Replicas, share: f64) -> Replicas {
+    pub fn usage_limit_of(whole: Replicas, share: f64) -> Replicas {
         // The small addend repairs products such as 0.29 * 100 that are slightly below a whole number.
         let replicas = (f64::from(whole) * share.clamp(0.0, 1.0) + 1e-9).floor();
         (replicas as Replicas).min(whole)
@@ -123,19 +123,19 @@ impl Cluster<'_> {
 
     /// Further replicas that fit into it and into the share that the workload may use.
     pub(in crate::decision::plan) fn free(&self) -> Replicas {
-        let room = self.cap.map_or(Replicas::MAX, |cap| cap.saturating_sub(self.may_run()));
+        let room = self.usage_limit.map_or(Replicas::MAX, |limit| limit.saturating_sub(self.may_run()));
         self.available.unwrap_or_default().min(room)
     }
 
     /// Upper limit of its max: the user's threshold, and the measured share that the workload may use, which removes no
     /// running pods; of a silent cluster no more than it has.
     pub(in crate::decision::plan) fn highest_max(&self, request: &Request<'_>) -> Replicas {
-        let cap = self.cap.map_or(Replicas::MAX, |cap| cap.max(self.may_run()));
+        let limit = self.usage_limit.map_or(Replicas::MAX, |limit| limit.max(self.may_run()));
         let silent = match (self.state, self.hpa) {
             (ClusterState::Silent, Some(hpa)) => hpa.ceiling(),
             _ => Replicas::MAX,
         };
-        request.total.max.min(self.limits.most).min(cap).min(silent)
+        request.total.max.min(self.limits.most).min(limit).min(silent)
     }
 
     /// The greatest max that may be in effect.
@@ -172,7 +172,7 @@ impl Cluster<'_> {
         };
         let Some(written) = hpa.written else { return 0 };
         let kept = self.memory.lost.map_or(Replicas::MAX, |lost| {
-            let more = self.may_run().saturating_sub(lost.ran);
+            let more = self.may_run().saturating_sub(lost.replicas);
             written.max.saturating_add(more)
         });
         self.may_run().min(kept.max(written.max).min(hpa.ceiling()))
@@ -183,7 +183,7 @@ impl Cluster<'_> {
     pub(in crate::decision::plan) fn covers(&self, due: Replicas) -> Replicas {
         let running = self.may_run();
         let lowered = self.written().is_some_and(|written| written.max <= running);
-        running.max(self.memory.floor()).max(if lowered { due } else { 0 })
+        running.max(self.memory.replacement_replicas()).max(if lowered { due } else { 0 })
     }
 }
 
@@ -194,14 +194,14 @@ mod tests {
     #[test]
     fn a_share_of_a_cluster_is_rounded_down() {
         let caps = [(100, 0.29), (10, 0.25), (7, 1.0), (3, 0.1), (5, -1.0), (5, 2.0), (5, f64::NAN)];
-        assert_eq!(caps.map(|(whole, share)| Cluster::cap(whole, share)), [29, 2, 7, 0, 0, 5, 0]);
+        assert_eq!(caps.map(|(whole, share)| Cluster::usage_limit_of(whole, share)), [29, 2, 7, 0, 0, 5, 0]);
     }
 
     #[test]
     fn capacity_is_what_runs_and_what_would_fit() {
         let cluster = Cluster { current: Some(10), pending: 4, available: Some(3), ..Cluster::default() };
         assert_eq!((cluster.capacity(), cluster.running()), (9, 6));
-        assert_eq!(Cluster { cap: Some(7), ..cluster }.capacity(), 7);
+        assert_eq!(Cluster { usage_limit: Some(7), ..cluster }.capacity(), 7);
         assert_eq!(Cluster { ready: 8, ..cluster }.running(), 8);
     }
 
@@ -209,14 +209,16 @@ mod tests {
     fn unknown_replicas_are_not_none() {
         let entered = Cluster { entry: Some(3), ..Cluster::default() };
         assert_eq!((entered.running(), entered.may_run()), (0, 3));
-        assert_eq!(Cluster { last: Some(5), ..entered }.may_run(), 5);
-        assert_eq!(Cluster { left_alone: true, ..entered }.may_run(), 0);
-        assert_eq!(Cluster { current: Some(0), last: Some(5), ..entered }.may_run(), 0);
+        assert_eq!(Cluster { hpa_current: Some(5), ..entered }.may_run(), 5);
+        assert_eq!(Cluster { not_karmadas: true, ..entered }.may_run(), 0);
+        assert_eq!(Cluster { current: Some(0), hpa_current: Some(5), ..entered }.may_run(), 0);
         // A cluster that lost it and got it back: its HPA still tells what there was.
         let written = Some(Bounds { min: 2, max: 2 });
-        let hpa = |confirmed| Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding: 9, held: false });
-        assert_eq!(Cluster { last: Some(5), hpa: hpa(true), ..entered }.may_run(), 2);
-        assert_eq!(Cluster { last: Some(5), hpa: hpa(false), ..entered }.may_run(), 5);
-        assert_eq!(Cluster { entry: None, last: Some(5), ..entered }.may_run(), 0);
+        let hpa = |confirmed| {
+            Some(Hpa { written, version: HpaVersion::V2, confirmed, pending_max: 9, scale_down_disabled: false })
+        };
+        assert_eq!(Cluster { hpa_current: Some(5), hpa: hpa(true), ..entered }.may_run(), 2);
+        assert_eq!(Cluster { hpa_current: Some(5), hpa: hpa(false), ..entered }.may_run(), 5);
+        assert_eq!(Cluster { entry: None, hpa_current: Some(5), ..entered }.may_run(), 0);
     }
 }

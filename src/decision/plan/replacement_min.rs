@@ -4,19 +4,19 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::row::{Row, assigned, assigned_mut, bound, sum, take};
-use super::{Assist, Floor, Memory, Request};
+use super::{Assist, Memory, ReplacementMin, Request};
 use crate::decision::split::Replicas;
 
 /// HPA measurements are up to a minute old: earlier ones do not include the load of others.
 const SEEN: SignedDuration = SignedDuration::from_secs(60);
-/// While Karmada evicts, floors are renewed in steps of this size.
+/// While Karmada evicts, replacement mins are renewed in steps of this size.
 const STEP: SignedDuration = SignedDuration::from_secs(30);
 
-/// The floors of clusters that leave, or come back after they left, are among the owed replicas.
+/// The replacement mins of clusters that leave, or come back after they left, are among the owed replicas.
 pub(super) fn forget(rows: &mut [Row<'_>]) {
     for row in assigned_mut(rows) {
         if row.memory.lost.is_some() || row.cluster.memory.lost.is_some() {
-            row.memory.floor = None;
+            row.memory.replacement_min = None;
         }
     }
 }
@@ -24,13 +24,13 @@ pub(super) fn forget(rows: &mut [Row<'_>]) {
 impl Row<'_> {
     /// Whether what it was asked to run is in effect as its min, or has been waited for long enough, and its HPA has acted
     /// on that where it has metrics. Before, replicas that its HPA adds by itself look like those that were asked for.
-    pub(super) fn is_floor_in_effect(&self) -> bool {
+    pub(super) fn is_min_in_effect(&self) -> bool {
         let cluster = self.cluster;
-        let least = self.memory.floor().min(self.bounds.max);
+        let least = self.memory.replacement_replicas().min(self.bounds.max);
         let written = || cluster.hpa.filter(|hpa| hpa.confirmed)?.written;
         // Without metrics it wants what it wanted, whatever its min.
-        let acts = || cluster.load.is_none() || cluster.desired.is_none_or(|desired| desired >= least);
-        least == 0 || cluster.overdue || written().is_some_and(|written| written.min >= least) && acts()
+        let acts = || cluster.load.is_none() || cluster.hpa_desired_confirmed.is_none_or(|desired| desired >= least);
+        least == 0 || cluster.unresponsive || written().is_some_and(|written| written.min >= least) && acts()
     }
 }
 
@@ -39,14 +39,14 @@ pub(super) fn deficit(rows: &[Row<'_>]) -> Replicas {
     sum(rows.iter().map(Row::short_of))
 }
 
-/// Ends the floors of clusters whose HPAs want more by what they measure: the load of clusters that leave, which run
-/// `leaving` replicas that others were asked for, comes on top of that. These must be asked for once more.
+/// Ends the replacement mins of clusters whose HPAs want more by what they measure: the load of clusters that leave,
+/// which run `leaving` replicas that others were asked for, comes on top of that. These must be asked for once more.
 pub(super) fn outgrown(leaving: Replicas, rows: &mut [Row<'_>]) {
     let mut rest = leaving;
     for row in assigned_mut(rows) {
         let wanted = row.wants();
-        let floor = row.memory.floor.take_if(|floor| rest > 0 && wanted > floor.replicas);
-        let again = floor.map_or(0, |floor| floor.replicas.min(rest));
+        let min = row.memory.replacement_min.take_if(|min| rest > 0 && wanted > min.replicas);
+        let again = min.map_or(0, |min| min.replicas.min(rest));
         rest = rest.saturating_sub(again);
         row.again = row.again.saturating_add(again);
     }
@@ -63,8 +63,8 @@ pub(super) struct Moves {
     pub(super) evicting: bool,
 }
 
-/// Floors end when the HPAs have had time to observe the moved load. How long a replacement lasts is not known, and it
-/// may last for ever where Karmada rejects the division: its floors are not stored again until it is over ([`renew`]).
+/// Replacement mins end when the HPAs have had time to observe the moved load. How long a replacement lasts is not known,
+/// and it may last for ever where Karmada rejects the division: they are not stored again until it is over ([`renew`]).
 /// What no longer fits below a max runs nowhere, and must be asked for once more.
 pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>], moves: Moves) {
     let going = moves.replacing || moves.replaced || moves.evicting;
@@ -72,12 +72,12 @@ pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>], moves: Moves) {
     for row in assigned_mut(rows) {
         let most = row.bounds.max.max(row.cluster.may_run());
         let memory = &mut row.memory;
-        memory.floor = memory.floor.filter(|floor| going || request.within(Some(floor.since), hold));
-        if let Some(floor) = &mut memory.floor {
-            row.again = row.again.saturating_add(floor.replicas.saturating_sub(most));
-            lower(&mut memory.assist, floor, most);
-            if moves.evicting && !request.within(Some(floor.since), STEP) {
-                floor.since = request.now;
+        memory.replacement_min = memory.replacement_min.filter(|min| going || request.within(Some(min.since), hold));
+        if let Some(min) = &mut memory.replacement_min {
+            row.again = row.again.saturating_add(min.replicas.saturating_sub(most));
+            lower(&mut memory.assist, min, most);
+            if moves.evicting && !request.within(Some(min.since), STEP) {
+                min.since = request.now;
             }
         }
     }
@@ -87,22 +87,22 @@ pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>], moves: Moves) {
         if row.bounds.is_some() { row.asked().saturating_sub(row.cluster.may_run()) } else { 0 }
     };
     take(over, rows, spare, |row, less| {
-        if let Memory { assist, floor: Some(floor), .. } = &mut row.memory {
-            lower(assist, floor, floor.replicas.saturating_sub(less));
+        if let Memory { assist, replacement_min: Some(min), .. } = &mut row.memory {
+            lower(assist, min, min.replicas.saturating_sub(less));
         }
     });
 }
 
 /// All clusters are replaced: from now on the HPAs have time to observe the moved load.
 pub(super) fn renew(request: &Request<'_>, rows: &mut [Row<'_>]) {
-    for floor in assigned_mut(rows).filter_map(|row| row.memory.floor.as_mut()) {
-        floor.since = request.now;
+    for min in assigned_mut(rows).filter_map(|row| row.memory.replacement_min.as_mut()) {
+        min.since = request.now;
     }
 }
 
 /// Asks for at most `most` replicas, for now and as its min.
-fn lower(assist: &mut Option<Assist>, floor: &mut Floor, most: Replicas) {
-    floor.replicas = floor.replicas.min(most);
+fn lower(assist: &mut Option<Assist>, min: &mut ReplacementMin, most: Replicas) {
+    min.replicas = min.replicas.min(most);
     if let Some(assist) = assist {
         assist.replicas = assist.replicas.min(most);
     }
@@ -110,6 +110,6 @@ fn lower(assist: &mut Option<Assist>, floor: &mut Floor, most: Replicas) {
 
 pub(super) fn end(request: &Request<'_>, rows: &[Row<'_>]) -> Option<Timestamp> {
     let hold = request.window.max(SEEN);
-    let ends = assigned(rows).filter_map(|row| row.memory.floor?.since.checked_add(hold).ok());
+    let ends = assigned(rows).filter_map(|row| row.memory.replacement_min?.since.checked_add(hold).ok());
     ends.filter(|end| *end > request.now).min()
 }

@@ -11,30 +11,30 @@ use crate::decision::split::Replicas;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rebalanced {
     /// When headroom was last rebalanced.
-    pub(super) divided: Option<Timestamp>,
+    pub(super) last_rebalanced: Option<Timestamp>,
     /// When to plan again.
     pub(super) next: Option<Timestamp>,
 }
 
 /// Rebalances headroom, once per period; `moved` is whether some was moved just now.
 ///
-/// Clusters that are stuck or silent keep theirs. No cluster is raised above its bounds and its free capacity, so that
+/// Clusters that cannot scale or are silent keep theirs. No cluster is raised above its bounds and its free capacity, so that
 /// nothing returns at once as unschedulable pods. While the free capacity is unknown, nothing moves. Clusters that
 /// donated within the window receive nothing yet, and clusters that received donate nothing. A move back must be worth
 /// it ([`is_worth`]), and clusters of about one size keep their order: measurements vary all the time, and bounds
 /// should not vary with them.
 pub(super) fn optimize(request: &Request<'_>, rows: &mut [Row<'_>], moved: bool) -> Rebalanced {
-    let divided = if moved { Some(request.now) } else { request.divided };
+    let last_rebalanced = if moved { Some(request.now) } else { request.last_rebalanced };
     let Some(period) = request.period.filter(|_| request.policy.depends_on_capacity()) else {
-        return Rebalanced { divided, next: None };
+        return Rebalanced { last_rebalanced, next: None };
     };
     let after = |time: Timestamp| time.checked_add(period).ok();
-    if request.within(divided, period) {
-        return Rebalanced { divided, next: divided.and_then(after) };
+    if request.within(last_rebalanced, period) {
+        return Rebalanced { last_rebalanced, next: last_rebalanced.and_then(after) };
     }
     spare_mins(request, rows);
-    let divided = if divide(request, rows) { Some(request.now) } else { divided };
-    Rebalanced { divided, next: after(request.now) }
+    let last_rebalanced = if divide(request, rows) { Some(request.now) } else { last_rebalanced };
+    Rebalanced { last_rebalanced, next: after(request.now) }
 }
 
 /// Moves the min of clusters without replicas to clusters that have some.
@@ -55,7 +55,7 @@ fn spare_mins(request: &Request<'_>, rows: &mut [Row<'_>]) {
 }
 
 fn is_empty(row: &Row<'_>) -> bool {
-    row.memory.zero && row.cluster.current == Some(0)
+    row.memory.scaled_to_zero && row.cluster.current == Some(0)
 }
 
 /// Moves the bounds towards the ideal division, as far as each may change now. Returns whether any was moved.
@@ -65,14 +65,14 @@ fn divide(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     }
     let worth = |row: &Row<'_>, back: bool, change| if is_worth(back, change, row.bounds.max) { change } else { 0 };
     let up = |row: &Row<'_>| {
-        let Memory { gave, got, .. } = row.memory;
+        let Memory { last_donated, last_received, .. } = row.memory;
         let more = row.proposed.max.saturating_sub(row.bounds.max);
-        if row.may_get(request) { worth(row, gave > got, more) } else { 0 }
+        if row.may_get(request) { worth(row, last_donated > last_received, more) } else { 0 }
     };
     let down = |row: &Row<'_>| {
-        let Memory { gave, got, .. } = row.memory;
+        let Memory { last_donated, last_received, .. } = row.memory;
         let less = row.bounds.max.saturating_sub(row.proposed.max);
-        if row.may_give(request) { worth(row, got > gave, less) } else { 0 }
+        if row.may_give(request) { worth(row, last_received > last_donated, less) } else { 0 }
     };
     let moves = exchange(rows, up, down);
     if !moves || !assigned(rows).any(|row| matters(row.bounds.max, row.proposed.max)) {
@@ -89,7 +89,7 @@ fn divide(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
 fn propose(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     let takes_part = |row: &Row<'_>| {
         let known = row.bounds.is_some() || row.cluster.available.is_some();
-        row.is_assigned() && row.answers() && !row.is_stuck() && known
+        row.is_assigned() && row.answers() && !row.is_blocked() && known
     };
     if rows.iter().any(|row| takes_part(row) && row.cluster.available.is_none()) {
         return false;

@@ -6,7 +6,8 @@ use super::owed::unserved;
 use super::row::{Row, Transition};
 use super::transition::is_known;
 use super::{
-    Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Request, Why,
+    AssignmentHash, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason,
+    Request, Why,
 };
 use crate::decision::split::Replicas;
 
@@ -14,7 +15,7 @@ use crate::decision::split::Replicas;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan<'a> {
     /// Must be stored with the targets, for the next plan.
-    pub basis: Basis,
+    pub assignment_hash: AssignmentHash,
     /// The share of each cluster, by name. Clusters that do not take part are absent.
     pub shares: Vec<Share<'a>>,
     /// The final entries of the binding, by name.
@@ -28,10 +29,10 @@ pub struct Plan<'a> {
     pub notes: Vec<Note>,
     /// When to plan again if no event happens.
     pub next: Option<Timestamp>,
-    /// Must be stored: [`super::Request::idle`].
-    pub idle: Option<Timestamp>,
-    /// Must be stored: [`super::Request::divided`].
-    pub divided: Option<Timestamp>,
+    /// Must be stored: [`super::Request::idle_since`].
+    pub idle_since: Option<Timestamp>,
+    /// Must be stored: [`super::Request::last_rebalanced`].
+    pub last_rebalanced: Option<Timestamp>,
 }
 
 impl<'a> Plan<'a> {
@@ -100,11 +101,12 @@ pub enum Action<'a> {
         bounds: Bounds,
         /// API version of the HPA.
         version: HpaVersion,
-        /// Must be stored in the same write as [`super::Hpa::outstanding`].
-        outstanding: Replicas,
+        /// Must be stored in the same write as [`super::Hpa::pending_max`].
+        pending_max: Replicas,
         /// Whether to write it without the user's scale-down: `behavior.scaleDown.selectPolicy: Disabled`
-        /// (docs/design.md#scaling-down-under-prioritized). Must be stored in the same write as [`super::Hpa::held`].
-        held: bool,
+        /// (docs/design.md#scaling-down-under-prioritized). Must be stored in the same write as
+        /// [`super::Hpa::scale_down_disabled`].
+        scale_down_disabled: bool,
     },
     /// Write the entries of the binding, all in one write.
     UpdateBinding {
@@ -150,9 +152,10 @@ impl Share<'_> {
     #[must_use]
     pub fn received(&self, request: &Request<'_>) -> Option<Timestamp> {
         let waits = |cluster: &Cluster<'_>| cluster.name == self.cluster && cluster.written().is_none();
-        let minds =
-            |got: &Timestamp| request.minds(*got) || self.target.is_some() && request.clusters.iter().any(waits);
-        self.memory.got.filter(minds)
+        let still_matters = |got: &Timestamp| {
+            request.still_matters(*got) || self.target.is_some() && request.clusters.iter().any(waits)
+        };
+        self.memory.last_received.filter(still_matters)
     }
 
     /// The target that the next plan starts from; `None` for a cluster that does not take part.
@@ -173,9 +176,9 @@ pub(super) fn shares<'a>(rows: &[Row<'a>], now: Timestamp) -> Vec<Share<'a>> {
             Transition::Have { bounds, hold, .. } => (bounds, hold),
             Transition::Leave(_) | Transition::Drop | Transition::Rest => (Bounds::NONE, None),
         };
-        let failed = memory.failed.filter(|failed| !failed.is_forgotten(now));
-        let floor = memory.lost.map_or(memory.floor, |lost| unserved(cluster, lost));
-        let memory = Memory { floor, evicted: None, failed, ..memory };
+        let failures = memory.failures.filter(|failures| !failures.is_forgotten(now));
+        let replacement_min = memory.lost.map_or(memory.replacement_min, |lost| unserved(cluster, lost));
+        let memory = Memory { replacement_min, evicted: None, failures, ..memory };
         Some(Share { cluster: cluster.name, target, now: now_bounds, reason, hold, memory })
     };
     let mut shares = Vec::with_capacity(rows.len());
@@ -192,7 +195,7 @@ pub(super) fn receive(shares: &mut [Share<'_>], rows: &[Row<'_>], steps: &[Step<
         let first = row.ok().and_then(|at| rows.get(at)).is_some_and(|row| row.cluster.hpa.is_none());
         let share = shares.binary_search_by_key(&name, |share| share.cluster);
         if let Some(share) = share.ok().filter(|_| first).and_then(|at| shares.get_mut(at)) {
-            share.memory.got = share.memory.got.map(|_| now);
+            share.memory.last_received = share.memory.last_received.map(|_| now);
         }
     }
 }
@@ -210,18 +213,18 @@ pub(super) fn follow(shares: &mut [Share<'_>], steps: &[Step<'_>]) {
 
 /// The share with the state to store for a cluster that does not take part.
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
-    let Memory { scale_ups, evicted, failed, lost: before, .. } = cluster.memory;
-    let holds = cluster.written().is_some() && failed.is_none();
+    let Memory { scale_ups, evicted, failures, lost: before, .. } = cluster.memory;
+    let holds = cluster.written().is_some() && failures.is_none();
     let fails = cluster.state == ClusterState::Away && before.is_none();
     let fails = fails && (lost.is_some() && is_known(cluster) || holds);
-    let failed = if fails { Some(Failed::again(failed, now)) } else { failed };
-    let failed = failed.filter(|failed| !failed.is_forgotten(now));
-    let evicted = evicted.filter(|_| failed.is_some());
-    if lost.is_none() && failed.is_none() {
+    let failures = if fails { Some(Failed::again(failures, now)) } else { failures };
+    let failures = failures.filter(|failures| !failures.is_forgotten(now));
+    let evicted = evicted.filter(|_| failures.is_some());
+    if lost.is_none() && failures.is_none() {
         return None;
     }
-    let floor = lost.and_then(|lost| unserved(cluster, lost));
-    let memory = Memory { scale_ups, floor, lost, evicted, failed, ..Memory::default() };
+    let replacement_min = lost.and_then(|lost| unserved(cluster, lost));
+    let memory = Memory { scale_ups, replacement_min, lost, evicted, failures, ..Memory::default() };
     let (target, now) = (Bounds::NONE, Bounds::NONE);
     Some(Share { cluster: cluster.name, target, now, reason: Reason::Replaced, hold: None, memory })
 }

@@ -2,13 +2,13 @@
 
 use super::distribute::{Receiver, Receivers};
 use super::row::Row;
-use super::{Assist, Floor, Policy, Request};
+use super::{Assist, Policy, ReplacementMin, Request};
 use crate::decision::split::Replicas;
 
 /// Whether its first replica will start soon: its bounds are assigned, and it has an entry.
 pub(super) fn starts(row: &Row<'_>) -> bool {
     let bound = row.bounds.is_some() && row.cluster.entry.is_some() && row.answers();
-    bound && row.cluster.ready == 0 && row.cluster.pending == 0 && !row.memory.zero
+    bound && row.cluster.ready == 0 && row.cluster.pending == 0 && !row.memory.scaled_to_zero
 }
 
 /// Distributes `total` further replicas by policy; `all` includes clusters at zero, those without a ready replica, which
@@ -28,8 +28,8 @@ pub(super) fn share_out(request: &Request<'_>, rows: &mut [Row<'_>], total: Repl
     receivers.hand_out(rows, |row, share| {
         if share > 0 {
             let (replicas, since) = (row.comes_to().saturating_add(share), request.now);
-            row.memory.zero = false;
-            row.memory.floor = Some(Floor { replicas, since });
+            row.memory.scaled_to_zero = false;
+            row.memory.replacement_min = Some(ReplacementMin { replicas, since });
             row.memory.assist = Some(Assist { replicas, since });
         }
     });

@@ -41,7 +41,7 @@ pub(super) fn entries<'a>(request: &Request<'_>, rows: &[Row<'a>]) -> Entries<'a
             }
             Transition::Have { .. } | Transition::Rest => {
                 // What Karmada leaves alone it may create one day, before there is an HPA that holds it.
-                let most = if cluster.left_alone { 1 } else { Replicas::MAX };
+                let most = if cluster.not_karmadas { 1 } else { Replicas::MAX };
                 let kept = cluster.entry.map(|replicas| entry(replicas.min(most)));
                 entries.now.extend(kept);
                 entries.last.extend(kept);
@@ -87,7 +87,7 @@ pub(super) fn followed<'a>(request: &Request<'_>, rows: &[Row<'a>], entries: &[E
         let row = rows.binary_search_by_key(&name, |row| row.cluster.name).ok().and_then(|at| rows.get(at))?;
         let runs = row.cluster.reported_without_surge()?;
         match row.transition {
-            Transition::Have { .. } if row.memory.zero => None,
+            Transition::Have { .. } if row.memory.scaled_to_zero => None,
             Transition::Have { bounds, .. } => Some(runs.clamp(bounds.min.min(bounds.max), bounds.max)),
             Transition::Leave(_) => Some(runs),
             Transition::Drop | Transition::Rest => None,

@@ -52,10 +52,10 @@ fn reason(row: &Row<'_>) -> Reason {
     }
 }
 
-/// Whether the user's split differs from what is kept although nobody gave headroom: what limited it is gone, such as a
-/// cluster that did not answer while max was raised.
+/// Whether the user's split differs from what is kept although nobody donated headroom: what limited it is gone, such as
+/// a cluster that did not answer while max was raised.
 fn has_drifted(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
-    if parts(rows).any(|row| row.cluster.memory.gave.is_some()) {
+    if parts(rows).any(|row| row.cluster.memory.last_donated.is_some()) {
         return false;
     }
     divide(request, rows, true);
@@ -65,19 +65,20 @@ fn has_drifted(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
 /// Whether the user's split can apply again: a cluster that donated headroom has capacity or does not need any, no cluster
 /// has unschedulable pods, and no headroom was moved within the window.
 fn regains(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
-    let gave = |row: &Row<'_>| row.cluster.memory.gave.is_some();
+    let donated = |row: &Row<'_>| row.cluster.memory.last_donated.is_some();
     let calm = |row: &Row<'_>| {
-        let Memory { gave, got, .. } = row.cluster.memory;
-        !pends(request, row.cluster) && ![gave, got].iter().any(|moved| request.within(*moved, request.window))
+        let Memory { last_donated, last_received, .. } = row.cluster.memory;
+        !pends(request, row.cluster)
+            && ![last_donated, last_received].iter().any(|moved| request.within(*moved, request.window))
     };
-    if !request.scale_assist || !parts(rows).any(gave) || !parts(rows).all(calm) {
+    if !request.scale_assist || !parts(rows).any(donated) || !parts(rows).all(calm) {
         return false;
     }
     divide(request, rows, false);
-    parts(rows).filter(|row| gave(row)).any(|row| {
-        let Cluster { target, available, desired, .. } = *row.cluster;
+    parts(rows).filter(|row| donated(row)).any(|row| {
+        let Cluster { target, available, hpa_desired_confirmed, .. } = *row.cluster;
         let max = target.unwrap_or_default().max;
-        let fits = available.is_some_and(|room| room > 0) || desired.is_some_and(|desired| desired < max);
+        let fits = available.is_some_and(|room| room > 0) || hpa_desired_confirmed.is_some_and(|desired| desired < max);
         max < row.proposed.max && fits
     })
 }
