@@ -26,7 +26,7 @@ fn names(count: usize) -> Vec<String> {
 fn cluster((at, name): (usize, &String)) -> Cluster<'_> {
     Cluster {
         name,
-        chosen: true,
+        is_candidate: true,
         weight: (at % 7 + 1) as u64,
         priority: Some((at % 3) as i32),
         available: Some((at % 11 * 3) as u32),
@@ -46,7 +46,7 @@ fn fresh(names: &[String], policy: Policy) -> Request<'_> {
 fn at_rest(mut request: Request<'_>) -> Request<'_> {
     let planned = request.clone();
     let plan = plan(&planned);
-    request.basis = Some(plan.basis);
+    request.assignment_hash = Some(plan.assignment_hash);
     for cluster in &mut request.clusters {
         let share = plan.shares.iter().find(|share| share.cluster == cluster.name);
         cluster.target = share.map(|share| share.target);
@@ -54,8 +54,8 @@ fn at_rest(mut request: Request<'_>) -> Request<'_> {
             written: Some(share.now),
             version: HpaVersion::V2,
             confirmed: true,
-            outstanding: 0,
-            held: false,
+            pending_max: 0,
+            scale_down_disabled: false,
         });
         cluster.entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name).map(|entry| entry.replicas);
         cluster.current = cluster.entry;
@@ -69,7 +69,7 @@ fn stories(names: &[String], policy: Policy) -> [(&'static str, Request<'_>); 4]
     let mut failover = rest.clone();
     failover.clusters[5].state = ClusterState::Away;
     let mut edit = rest.clone();
-    edit.basis = None;
+    edit.assignment_hash = None;
     for (at, cluster) in edit.clusters.iter_mut().enumerate() {
         cluster.weight = ((at + 3) % 7 + 1) as u64;
         cluster.priority = Some(((at + 1) % 3) as i32);

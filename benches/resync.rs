@@ -262,7 +262,7 @@ fn main() {
     look(&filled(&Size { objects: 1, clusters: size.clusters }, &Assigned::default()), &key, |plan, _| {
         // Both are in order of their names.
         let bounds = plan.shares.iter().map(|share| share.target).collect();
-        assigned = Assigned { basis: Some(plan.basis.to_string()), bounds };
+        assigned = Assigned { basis: Some(plan.assignment_hash.to_string()), bounds };
     });
     let mut kept = None;
     let memory = allocation_counter::measure(|| kept = Some(filled(&sample, &assigned)));

@@ -6,7 +6,7 @@ use super::fleet::{number, replicas};
 use super::instant::stored;
 use crate::api::federated_hpa::{ClusterHPADesired, RecentScaleUp};
 use crate::decision::plan::{
-    Assist, Bounds, Cause, Failed, Floor, Lost, Memory, Reason, ScaleUp, ScaleUps, Share, Stuck,
+    Assist, Bounds, Cause, Failed, Lost, Memory, Reason, ReplacementMin, ScaleUp, ScaleUpBlocked, ScaleUps, Share,
 };
 
 /// The bounds and state of a cluster; no bounds for one that does not take part.
@@ -16,10 +16,12 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
     let since = |time: &Option<Time>| time.as_ref().map(|time| time.0);
     let cause = desired.scale_up_blocked_reason.as_deref().and_then(Cause::parse);
     let memory = Memory {
-        stuck: cause.zip(since(&desired.scale_up_blocked_time)).map(|(cause, since)| Stuck { cause, since }),
-        gave: since(&desired.last_donated_time),
-        got: since(&desired.last_received_time),
-        helped: count(desired.covered_replicas),
+        scale_up_blocked: cause
+            .zip(since(&desired.scale_up_blocked_time))
+            .map(|(cause, since)| ScaleUpBlocked { cause, since }),
+        last_donated: since(&desired.last_donated_time),
+        last_received: since(&desired.last_received_time),
+        covered_replicas: count(desired.covered_replicas),
         assist: desired
             .assist_replicas
             .zip(since(&desired.assist_time))
@@ -31,19 +33,19 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
                 .flatten()
                 .map(|one| ScaleUp { replicas: replicas(one.replicas), at: since(&one.time) }),
         ),
-        zero: desired.scaled_to_zero.unwrap_or_default(),
-        floor: desired
+        scaled_to_zero: desired.scaled_to_zero.unwrap_or_default(),
+        replacement_min: desired
             .replacement_min_replicas
             .zip(since(&desired.replacement_time))
-            .map(|(number, since)| Floor { replicas: replicas(number), since }),
-        lost: desired.lost_replicas.zip(since(&desired.lost_time)).map(|(ran, since)| Lost {
-            ran: replicas(ran),
-            due: count(desired.uncovered_replicas),
+            .map(|(number, since)| ReplacementMin { replicas: replicas(number), since }),
+        lost: desired.lost_replicas.zip(since(&desired.lost_time)).map(|(lost, since)| Lost {
+            replicas: replicas(lost),
+            uncovered: count(desired.uncovered_replicas),
             since,
         }),
-        others: desired.other_replicas.map(replicas),
+        other_replicas: desired.other_replicas.map(replicas),
         evicted: since(&desired.eviction_time),
-        failed: desired
+        failures: desired
             .failures
             .zip(since(&desired.last_failure_time))
             .map(|(times, last)| Failed { times: replicas(times), last }),
@@ -61,8 +63,20 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
 /// As [`write()`], without the name of the cluster.
 #[must_use]
 pub fn unnamed(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
-    let Memory { stuck, gave, got, helped, assist, scale_ups, zero, floor, lost, others, evicted, failed } =
-        share.memory;
+    let Memory {
+        scale_up_blocked,
+        last_donated,
+        last_received,
+        covered_replicas,
+        assist,
+        scale_ups,
+        scaled_to_zero,
+        replacement_min,
+        lost,
+        other_replicas,
+        evicted,
+        failures,
+    } = share.memory;
     let scale_ups: Vec<RecentScaleUp> = scale_ups
         .iter()
         .map(|one| RecentScaleUp { replicas: number(one.replicas), time: one.at.and_then(stored) })
@@ -73,24 +87,24 @@ pub fn unnamed(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterH
         min_replicas: share.kept().map(|target| number(target.min)),
         max_replicas: share.kept().map(|target| number(target.max)),
         reason: before.or_else(|| Some(share.reason.code().to_owned())),
-        scale_up_blocked_reason: stuck.map(|stuck| stuck.cause.code().to_owned()),
-        scale_up_blocked_time: stuck.and_then(|stuck| stored(stuck.since)),
-        last_donated_time: gave.and_then(stored),
-        last_received_time: got.and_then(stored),
-        covered_replicas: (helped > 0).then(|| number(helped)),
+        scale_up_blocked_reason: scale_up_blocked.map(|blocked| blocked.cause.code().to_owned()),
+        scale_up_blocked_time: scale_up_blocked.and_then(|blocked| stored(blocked.since)),
+        last_donated_time: last_donated.and_then(stored),
+        last_received_time: last_received.and_then(stored),
+        covered_replicas: (covered_replicas > 0).then(|| number(covered_replicas)),
         assist_replicas: assist.map(|assist| number(assist.replicas)),
         assist_time: assist.and_then(|assist| stored(assist.since)),
         recent_scale_ups: Some(scale_ups).filter(|all| !all.is_empty()),
-        scaled_to_zero: zero.then_some(true),
-        replacement_min_replicas: floor.map(|floor| number(floor.replicas)),
-        replacement_time: floor.and_then(|floor| stored(floor.since)),
-        lost_replicas: lost.map(|lost| number(lost.ran)),
-        uncovered_replicas: lost.filter(|lost| lost.due > 0).map(|lost| number(lost.due)),
+        scaled_to_zero: scaled_to_zero.then_some(true),
+        replacement_min_replicas: replacement_min.map(|min| number(min.replicas)),
+        replacement_time: replacement_min.and_then(|min| stored(min.since)),
+        lost_replicas: lost.map(|lost| number(lost.replicas)),
+        uncovered_replicas: lost.filter(|lost| lost.uncovered > 0).map(|lost| number(lost.uncovered)),
         lost_time: lost.and_then(|lost| stored(lost.since)),
-        other_replicas: others.map(number),
+        other_replicas: other_replicas.map(number),
         eviction_time: evicted.and_then(stored),
-        failures: failed.map(|failed| number(failed.times)),
-        last_failure_time: failed.and_then(|failed| stored(failed.last)),
+        failures: failures.map(|failures| number(failures.times)),
+        last_failure_time: failures.and_then(|failures| stored(failures.last)),
     }
 }
 
@@ -104,18 +118,18 @@ mod tests {
     fn what_is_remembered_comes_back() {
         let at = |second| Timestamp::constant(second, 0);
         let memory = Memory {
-            stuck: Some(Stuck { cause: Cause::AtMax, since: at(10) }),
-            gave: Some(at(20)),
-            got: Some(at(30)),
-            helped: 4,
+            scale_up_blocked: Some(ScaleUpBlocked { cause: Cause::AtMax, since: at(10) }),
+            last_donated: Some(at(20)),
+            last_received: Some(at(30)),
+            covered_replicas: 4,
             assist: Some(Assist { replicas: 7, since: at(40) }),
             scale_ups: ScaleUps::of([ScaleUp { replicas: 2, at: Some(at(45)) }, ScaleUp { replicas: 3, at: None }]),
-            zero: true,
-            floor: Some(Floor { replicas: 5, since: at(50) }),
-            lost: Some(Lost { ran: 6, due: 2, since: at(60) }),
-            others: Some(8),
+            scaled_to_zero: true,
+            replacement_min: Some(ReplacementMin { replicas: 5, since: at(50) }),
+            lost: Some(Lost { replicas: 6, uncovered: 2, since: at(60) }),
+            other_replicas: Some(8),
             evicted: Some(at(70)),
-            failed: Some(Failed { times: 2, last: at(80) }),
+            failures: Some(Failed { times: 2, last: at(80) }),
         };
         let target = Bounds { min: 1, max: 9 };
         let share = Share { cluster: "m1", target, now: target, reason: Reason::ScaleUpBlocked, hold: None, memory };

@@ -14,7 +14,7 @@ use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Ro
 use crate::decision::fleet::patience::{Past, Patience};
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::{
-    Action, Basis, Bounds, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reach, Request, plan,
+    Action, AssignmentHash, Bounds, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reach, Request, plan,
 };
 use crate::decision::split::Replicas;
 pub(super) use centralized::ClusterPods;
@@ -36,7 +36,13 @@ impl File {
     /// The HPA, as far as the control plane knows it.
     fn hpa(&self) -> Option<Hpa> {
         let Work { written, version, outstanding, held, at: _ } = self.work?;
-        Some(Hpa { written, version, confirmed: self.report.arrived >= self.number, outstanding, held })
+        Some(Hpa {
+            written,
+            version,
+            confirmed: self.report.arrived >= self.number,
+            pending_max: outstanding,
+            scale_down_disabled: held,
+        })
     }
 }
 
@@ -73,7 +79,7 @@ pub(super) struct Control<'a> {
     /// When a toleration ends.
     rejudge: Option<Timestamp>,
     stale: bool,
-    basis: Option<Basis>,
+    basis: Option<AssignmentHash>,
     idle: Option<Timestamp>,
     divided: Option<Timestamp>,
     next: Option<Timestamp>,
@@ -165,7 +171,8 @@ impl<'a> Control<'a> {
         let mut commands = Vec::new();
         for share in plan.shares.iter().filter(|share| share.target.is_some()) {
             let (cluster, bounds, version) = (share.cluster, share.target, HpaVersion::default());
-            let action = Action::ApplyHpa { cluster, bounds, version, outstanding: bounds.max, held: false };
+            let action =
+                Action::ApplyHpa { cluster, bounds, version, pending_max: bounds.max, scale_down_disabled: false };
             self.act(&action, now, &mut commands);
         }
         let action = Action::UpdateBinding { entries: plan.binding.clone(), evictions: Vec::new() };
@@ -192,7 +199,7 @@ impl<'a> Control<'a> {
             held,
             dying,
             known: known().filter(|(_, memory)| memory.owes()).map(|(name, _)| name).collect(),
-            failed: known().filter_map(|(name, memory)| Some((name, memory.failed?))).collect(),
+            failed: known().filter_map(|(name, memory)| Some((name, memory.failures?))).collect(),
             ..Past::default()
         };
         let found = candidates(&self.scenario.intent, &self.members, &past, &Patience::default(), at);
@@ -226,14 +233,14 @@ impl<'a> Control<'a> {
         self.next = due;
         Request {
             policy: self.policy,
-            basis: self.basis,
+            assignment_hash: self.basis,
             clusters,
             now: instant(now),
             window: scenario.window(),
             period: (timing.optimize > 0).then(|| SignedDuration::from_secs(timing.optimize)),
             replacement: (timing.replacement > 0).then(|| SignedDuration::from_secs(timing.replacement)),
-            idle: self.idle,
-            divided: self.divided,
+            idle_since: self.idle,
+            last_rebalanced: self.divided,
             ..scenario.asked.clone()
         }
     }
@@ -270,7 +277,7 @@ impl<'a> Control<'a> {
 
     /// Stores the parts of the plan that the next one starts from.
     fn keep(&mut self, plan: &Plan<'_>, request: &Request<'_>) {
-        (self.basis, self.idle, self.divided) = (Some(plan.basis), plan.idle, plan.divided);
+        (self.basis, self.idle, self.divided) = (Some(plan.assignment_hash), plan.idle_since, plan.last_rebalanced);
         self.next = [self.next, plan.next].into_iter().flatten().min();
         for cluster in &request.clusters {
             let Some(file) = self.places.get(cluster.name).and_then(|at| self.files.get_mut(*at)) else { continue };
@@ -287,7 +294,7 @@ impl<'a> Control<'a> {
         self.counts.writes = self.counts.writes.saturating_add(1);
         let place = |name: &str| self.places.get(name).copied();
         match *action {
-            Action::ApplyHpa { cluster, bounds, version, outstanding, held } => {
+            Action::ApplyHpa { cluster, bounds, version, pending_max: outstanding, scale_down_disabled: held } => {
                 let Some((at, file)) = place(cluster).and_then(|at| Some((at, self.files.get_mut(at)?))) else {
                     return;
                 };

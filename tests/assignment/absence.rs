@@ -39,7 +39,8 @@ fn a_cluster_without_a_share_that_answers_is_nobody_to_be_asked() {
 
 #[test]
 fn a_first_hpa_never_has_a_max_below_what_runs_while_an_old_one_waits_for_a_cluster_that_does_not_answer() {
-    let old = Hpa { written: None, version: HpaVersion::V2, confirmed: false, outstanding: 11, held: false };
+    let old =
+        Hpa { written: None, version: HpaVersion::V2, confirmed: false, pending_max: 11, scale_down_disabled: false };
     let a = Cluster { hpa: Some(old), state: ClusterState::Silent, ..runs("a", 3) };
     let bounds = |ran, max| {
         let clusters = vec![a, Cluster { available: Some(90), ..runs("b", ran) }];
@@ -57,10 +58,10 @@ fn the_sizes_of_clusters_of_which_a_share_may_be_used_are_looked_at_again() {
         let next = |cap| {
             let target = Some(total(2, 8));
             let a = Cluster { available: Some(90), target, ..runs("a", 2) };
-            let clusters = vec![a, Cluster { cap, target, ..runs("b", 2) }];
+            let clusters = vec![a, Cluster { usage_limit: cap, target, ..runs("b", 2) }];
             let mut request = request(total(2, 8), Policy::Duplicated, clusters);
             request.period = period;
-            request.basis = Some(plan(&request).basis);
+            request.assignment_hash = Some(plan(&request).assignment_hash);
             plan(&request).next.map(|next| next.duration_since(request.now))
         };
         assert_eq!([None, Some(4)].map(next), [None, Some(SignedDuration::from_secs(seconds))]);
@@ -78,7 +79,7 @@ fn a_copy_that_is_to_go_is_not_what_serves_in_its_place() {
         let clusters = vec![Cluster { state, ready, ..cluster("a", 5, 90) }, cluster("b", 3, 0)];
         let mut request = request(total(1, 5), Policy::Duplicated, clusters);
         request.replacement = Some(SignedDuration::from_mins(10));
-        request.basis = Some(plan(&request).basis);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
         let plan = plan(&request);
         plan.now().any(|step| matches!(step.action, Action::DeleteHpa { cluster: "b" }))
     };
@@ -91,9 +92,9 @@ fn a_copy_that_is_to_go_is_not_what_serves_in_its_place() {
 fn nothing_is_taken_from_a_failed_cluster_while_no_other_can_be_asked() {
     let failed = |other: Cluster<'static>| {
         let bounds = total(2, 10);
-        let a = Cluster { hpa: confirmed(bounds), target: Some(bounds), last: Some(6), ..runs("a", 6) };
+        let a = Cluster { hpa: confirmed(bounds), target: Some(bounds), hpa_current: Some(6), ..runs("a", 6) };
         let mut request = request(bounds, Policy::Aggregated, vec![a, other]);
-        request.basis = Some(plan(&request).basis);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
         request.clusters[0].state = ClusterState::Away;
         request.clusters[0].ready = 0;
         let plan = plan(&request);
@@ -114,20 +115,25 @@ fn where_all_begin_at_zero_and_no_hpa_comes_back_by_itself_one_is_started() {
         let cluster = |name| Cluster { available: Some(10), reach: Reach { scale: true, own_zero }, ..cluster(name) };
         let request = to_zero(request(total(0, 10), Policy::Aggregated, vec![cluster("a"), cluster("b")]));
         let plan = plan(&request);
-        let awake = plan.shares.iter().filter(|share| share.target.is_some() && !share.memory.zero).count();
+        let awake = plan.shares.iter().filter(|share| share.target.is_some() && !share.memory.scaled_to_zero).count();
         assert_eq!(awake, starts, "{:?}", plan.shares);
     }
 }
 
 #[test]
 fn a_first_entry_asks_for_no_more_than_the_max_that_is_written() {
-    let old =
-        Hpa { written: Some(total(4, 6)), version: HpaVersion::V2, confirmed: false, outstanding: 10, held: false };
+    let old = Hpa {
+        written: Some(total(4, 6)),
+        version: HpaVersion::V2,
+        confirmed: false,
+        pending_max: 10,
+        scale_down_disabled: false,
+    };
     let target = Some(total(4, 6));
     let a = Cluster { hpa: Some(old), state: ClusterState::Silent, target, ..runs("a", 6) };
     let mut request =
         request(total(8, 12), Policy::StaticWeighted, vec![a, Cluster { available: Some(90), target, ..cluster("b") }]);
-    request.basis = Some(plan(&request).basis);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
     let plan = plan(&request);
     let entry = plan.now().find_map(|step| match &step.action {
         Action::UpdateBinding { entries, .. } => entries.iter().find(|entry| entry.cluster == "b"),
@@ -141,7 +147,7 @@ fn a_cluster_that_is_woken_gets_no_more_than_the_max_that_is_written() {
     let reach = Reach { scale: true, own_zero: false };
     let a =
         Cluster { hpa: confirmed(total(1, 8)), target: Some(total(1, 8)), available: Some(90), reach, ..runs("a", 7) };
-    let memory = Memory { zero: true, ..Memory::default() };
+    let memory = Memory { scaled_to_zero: true, ..Memory::default() };
     let asleep = Cluster { available: Some(90), reach, memory, ..runs("b", 0) };
     let b = Cluster { hpa: confirmed(total(1, 2)), target: Some(total(1, 2)), ..asleep };
     let request = to_zero(request(total(8, 10), Policy::StaticWeighted, vec![a, b]));
@@ -160,7 +166,7 @@ fn where_nobody_got_a_share_yet_the_first_division_goes_by_what_runs() {
     let silent = both(ClusterState::Silent);
     let none = plan(&silent);
     let mut later = both(ClusterState::Serving);
-    later.basis = Some(none.basis);
+    later.assignment_hash = Some(none.assignment_hash);
     assert_eq!(targets(&plan(&later)), targets(&plan(&both(ClusterState::Serving))));
 }
 
@@ -183,8 +189,8 @@ fn a_cluster_of_another_group_that_was_evicted_is_remembered_for_an_hour() {
     let kept = |later| {
         let mut request = request(total(1, 9), Policy::Aggregated, vec![runs("a", 3)]);
         let last = request.now;
-        let memory = Memory { evicted: Some(last), failed: Some(Failed { times: 2, last }), ..Memory::default() };
-        let b = Cluster { chosen: false, state: ClusterState::Away, memory, ..cluster("b") };
+        let memory = Memory { evicted: Some(last), failures: Some(Failed { times: 2, last }), ..Memory::default() };
+        let b = Cluster { is_candidate: false, state: ClusterState::Away, memory, ..cluster("b") };
         request.clusters.push(b);
         request.now += SignedDuration::from_secs(later);
         let kept = plan(&request).shares.iter().find(|share| share.cluster == "b").map(|share| share.memory);
@@ -198,19 +204,26 @@ fn without_scale_assist_a_new_leader_knows_which_pods_cannot_be_scheduled() {
     let clusters = vec![runs("a", 3), Cluster { pending: 2, ready: 1, ..runs("b", 3) }];
     let mut request = request(total(1, 9), Policy::Aggregated, clusters);
     request.scale_assist = false;
-    let stuck: Vec<_> = plan(&request).shares.iter().map(|share| share.memory.stuck.map(|stuck| stuck.cause)).collect();
+    let stuck: Vec<_> =
+        plan(&request).shares.iter().map(|share| share.memory.scale_up_blocked.map(|blocked| blocked.cause)).collect();
     assert_eq!(stuck, [None, Some(Cause::Pending)]);
 }
 
 #[test]
 fn a_copy_that_nobody_has_seen_yet_is_cut_before_what_is_ready() {
     let written = |confirmed| {
-        let hpa = Hpa { written: Some(total(4, 5)), version: HpaVersion::V2, confirmed, outstanding: 5, held: false };
+        let hpa = Hpa {
+            written: Some(total(4, 5)),
+            version: HpaVersion::V2,
+            confirmed,
+            pending_max: 5,
+            scale_down_disabled: false,
+        };
         (Some(hpa), Some(total(4, 5)))
     };
     let of_a = |told: bool| {
         let ((hpa, target), (new, _)) = (written(true), written(false));
-        let a = Cluster { hpa, target, weight: 2, last: Some(5), ..runs("a", 5) };
+        let a = Cluster { hpa, target, weight: 2, hpa_current: Some(5), ..runs("a", 5) };
         let a = if told { a } else { Cluster { current: None, ready: 0, ..a } };
         let b = Cluster { hpa: new, target, weight: 2, entry: Some(4), ..cluster("b") };
         let request = request(total(1, 5), Policy::StaticWeighted, vec![a, b]);

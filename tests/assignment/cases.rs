@@ -9,7 +9,7 @@ pub fn total(min: u32, max: u32) -> Bounds {
 }
 
 pub fn cluster(name: &'static str) -> Cluster<'static> {
-    Cluster { name, chosen: true, weight: 1, ..Cluster::default() }
+    Cluster { name, is_candidate: true, weight: 1, ..Cluster::default() }
 }
 
 /// A cluster with an entry in the binding that runs as it says.
@@ -20,7 +20,7 @@ pub fn runs(name: &'static str, replicas: u32) -> Cluster<'static> {
 /// An HPA that has confirmed its bounds.
 pub fn confirmed(bounds: Bounds) -> Option<Hpa> {
     let (version, outstanding) = (HpaVersion::V2, bounds.max);
-    Some(Hpa { written: Some(bounds), version, confirmed: true, outstanding, held: false })
+    Some(Hpa { written: Some(bounds), version, confirmed: true, pending_max: outstanding, scale_down_disabled: false })
 }
 
 pub fn request(total: Bounds, policy: Policy, clusters: Vec<Cluster<'static>>) -> Request<'static> {
@@ -59,7 +59,7 @@ fn g1_duplicated_bounds_every_cluster() {
 
 #[test]
 fn g2_duplicated_follows_the_candidates() {
-    let leaving = Cluster { chosen: false, state: ClusterState::Leaving { evicted: false }, ..runs("m4", 5) };
+    let leaving = Cluster { is_candidate: false, state: ClusterState::Leaving { evicted: false }, ..runs("m4", 5) };
     let clusters = vec![runs("m1", 1), runs("m2", 4), runs("m3", 20), leaving, cluster("m5")];
     let request = request(total(3, 10), Policy::Duplicated, clusters);
     let plan = plan(&request);
@@ -142,7 +142,7 @@ fn thresholds_give_what_does_not_fit_to_the_others() {
 fn a_share_of_a_cluster_caps_every_policy() {
     for policy in Policy::ALL {
         let mut clusters = available([("m1", 50), ("m2", 50), ("m3", 50)]);
-        clusters[1].cap = Some(2);
+        clusters[1].usage_limit = Some(2);
         let request = request(total(3, 30), policy, clusters);
         let plan = plan(&request);
         let m2 = plan.shares[1].target;
@@ -197,14 +197,19 @@ pub fn settled(mut request: Request<'static>) -> Request<'static> {
     for cluster in &mut request.clusters {
         let Some(share) = plan.shares.iter().find(|share| share.cluster == cluster.name) else { continue };
         cluster.target = Some(share.target);
-        let hpa =
-            Hpa { written: Some(share.target), version: cluster.version, confirmed: true, outstanding: 0, held: false };
+        let hpa = Hpa {
+            written: Some(share.target),
+            version: cluster.version,
+            confirmed: true,
+            pending_max: 0,
+            scale_down_disabled: false,
+        };
         cluster.hpa = share.target.is_some().then_some(hpa);
         cluster.entry = plan.binding.iter().find(|entry| entry.cluster == cluster.name).map(|entry| entry.replicas);
         cluster.current = cluster.entry;
         cluster.ready = cluster.entry.unwrap_or_default();
     }
-    request.basis = Some(plan.basis);
+    request.assignment_hash = Some(plan.assignment_hash);
     request
 }
 
@@ -316,8 +321,12 @@ fn writes(plan: &Plan<'_>) -> Vec<(String, u32, Wait)> {
 }
 
 fn under_way(cluster: &mut Cluster<'_>, max: u32, outstanding: u32) {
-    cluster.hpa =
-        Some(Hpa { written: Some(Bounds { min: 1, max }), confirmed: false, outstanding, ..cluster.hpa.unwrap() });
+    cluster.hpa = Some(Hpa {
+        written: Some(Bounds { min: 1, max }),
+        confirmed: false,
+        pending_max: outstanding,
+        ..cluster.hpa.unwrap()
+    });
 }
 
 #[test]
@@ -336,7 +345,7 @@ fn donors_come_before_receivers() {
     request.clusters[0].hpa.as_mut().unwrap().confirmed = true;
     assert_eq!(writes(&plan(&request)), [later("m3", 20)]);
     // The other takes too long: what is free is given.
-    request.clusters[1].overdue = true;
+    request.clusters[1].unresponsive = true;
     assert_eq!(writes(&plan(&request)), [now("m3", 15), later("m3", 20)]);
     // It answers.
     request.clusters[1].hpa.as_mut().unwrap().confirmed = true;
@@ -365,12 +374,12 @@ fn a_cluster_at_zero_is_woken_unless_it_may_sleep() {
     assert_eq!(scaled(&request), 1);
     request.scaling_to_zero = true;
     assert_eq!(scaled(&request), 1);
-    request.clusters[0].memory.zero = true;
+    request.clusters[0].memory.scaled_to_zero = true;
     assert_eq!(scaled(&request), 0);
     // Without it the user's min would not be covered.
     request.clusters[1].target = Some(Bounds { min: 0, max: 10 });
     request.total.min = 2;
-    request.basis = Some(plan(&request).basis);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
     assert_eq!(scaled(&request), 1);
 }
 
@@ -386,15 +395,20 @@ fn an_hpa_follows_the_kubernetes_version_of_its_cluster() {
 #[test]
 fn a_cluster_that_is_not_taken_in_yet_gives_its_old_bounds_up() {
     let bound = |cluster: Cluster<'static>, written: Bounds, target: Option<Bounds>| {
-        let hpa =
-            Hpa { written: Some(written), version: cluster.version, confirmed: true, outstanding: 0, held: false };
+        let hpa = Hpa {
+            written: Some(written),
+            version: cluster.version,
+            confirmed: true,
+            pending_max: 0,
+            scale_down_disabled: false,
+        };
         Cluster { hpa: Some(hpa), target, ..cluster }
     };
     let a = bound(runs("a", 14), total(14, 15), Some(total(16, 16)));
     let c = bound(runs("c", 2), total(1, 2), Some(total(1, 2)));
     let k = bound(cluster("k"), total(1, 1), None);
     let mut request = request(total(16, 18), Policy::Prioritized, vec![a, c, k]);
-    request.basis = Some(plan(&request).basis);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
     let plan = plan(&request);
     assert!(plan.now().any(|step| matches!(step.action, Action::DeleteHpa { cluster: "k" })), "{:?}", plan.steps);
 }

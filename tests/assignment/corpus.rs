@@ -42,7 +42,20 @@ fn seconds(at: Option<Timestamp>) -> i64 {
 }
 
 fn memory(memory: &Memory) -> String {
-    let Memory { stuck, gave, got, helped, assist, scale_ups, zero, floor, lost, others, evicted, failed } = memory;
+    let Memory {
+        scale_up_blocked: stuck,
+        last_donated: gave,
+        last_received: got,
+        covered_replicas: helped,
+        assist,
+        scale_ups,
+        scaled_to_zero: zero,
+        replacement_min: floor,
+        lost,
+        other_replicas: others,
+        evicted,
+        failures: failed,
+    } = memory;
     format!(
         "{:?} {} {} {helped} {:?} {:?} {zero} {:?} {:?} {others:?} {} {:?}",
         stuck.map(|stuck| (stuck.cause.code(), seconds(Some(stuck.since)))),
@@ -51,7 +64,7 @@ fn memory(memory: &Memory) -> String {
         assist.map(|assist| (assist.replicas, seconds(Some(assist.since)))),
         scale_ups.iter().map(|ScaleUp { replicas, at }| (replicas, seconds(at))).collect::<Vec<_>>(),
         floor.map(|floor| (floor.replicas, seconds(Some(floor.since)))),
-        lost.map(|lost| (lost.ran, lost.due, seconds(Some(lost.since)))),
+        lost.map(|lost| (lost.replicas, lost.uncovered, seconds(Some(lost.since)))),
         seconds(*evicted),
         failed.map(|failed| (failed.times, seconds(Some(failed.last)))),
     )
@@ -59,7 +72,7 @@ fn memory(memory: &Memory) -> String {
 
 fn action(action: &Action<'_>) -> String {
     match action {
-        Action::ApplyHpa { cluster, bounds, version: _, outstanding, held } => {
+        Action::ApplyHpa { cluster, bounds, version: _, pending_max: outstanding, scale_down_disabled: held } => {
             format!("apply {cluster} {bounds} {outstanding} {held}")
         }
         Action::UpdateBinding { entries, evictions } => {
@@ -82,7 +95,13 @@ const fn purge(purge: Purge) -> u8 {
 
 /// A plan in words that no change of names reaches.
 fn told(plan: &Plan<'_>) -> String {
-    let mut told = format!("{} {} {} {}\n", plan.basis, seconds(plan.next), seconds(plan.idle), seconds(plan.divided));
+    let mut told = format!(
+        "{} {} {} {}\n",
+        plan.assignment_hash,
+        seconds(plan.next),
+        seconds(plan.idle_since),
+        seconds(plan.last_rebalanced)
+    );
     for share in &plan.shares {
         let hold = share.hold.map_or_else(String::new, |hold| format!("{} {hold}", hold.code()));
         let reason = share.reason;
@@ -120,20 +139,20 @@ fn change(request: &mut Request<'static>, random: &mut Random) {
     for cluster in &mut request.clusters {
         match random.below(16) {
             0 => cluster.rolling = true,
-            1 => cluster.scaled = true,
-            2 => cluster.returned = true,
-            3 => cluster.left_alone = true,
+            1 => cluster.scaled_recently = true,
+            2 => cluster.back_recently = true,
+            3 => cluster.not_karmadas = true,
             4 => cluster.deleted = true,
             5 => cluster.current = None,
             6 => cluster.reach.scale = false,
             7 => cluster.reach.own_zero = true,
-            8 => cluster.cap = Some(random.below(20) as u32),
-            9 => cluster.memory.others = Some(random.below(30) as u32),
+            8 => cluster.usage_limit = Some(random.below(20) as u32),
+            9 => cluster.memory.other_replicas = Some(random.below(30) as u32),
             10 => cluster.memory.evicted = ago(random),
             _ => {}
         }
         if random.below(2) == 0 {
-            cluster.last = cluster.current.map(|current| current + random.below(3) as u32);
+            cluster.hpa_current = cluster.current.map(|current| current + random.below(3) as u32);
         }
     }
     match random.below(12) {
@@ -142,7 +161,7 @@ fn change(request: &mut Request<'static>, random: &mut Random) {
         2 => request.rescheduled = ago(random),
         3 => request.unplanned = true,
         4 => request.acts_since = ago(random),
-        5 => request.basis = None,
+        5 => request.assignment_hash = None,
         6 => request.entries_followed = ago(random),
         7 => request.scaling_to_zero = true,
         8 => request.replacement = None,

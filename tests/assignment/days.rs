@@ -16,7 +16,7 @@ const SYNC: i64 = 15;
 fn world(mut request: Request<'static>, rooms: &[u32], work: u64) -> World {
     (request.now, request.window, request.period) = (NOW, WINDOW, Some(SignedDuration::from_secs(60)));
     for cluster in &mut request.clusters {
-        cluster.cap = None;
+        cluster.usage_limit = None;
     }
     let mut world = World::new(request);
     world.work = Some(work);
@@ -120,7 +120,7 @@ proptest! {
     ) {
         prop_assume!(policy.divides());
         let cluster = |(name, (weight, priority)): (&&'static str, &(u64, i32))| {
-            Cluster { name, chosen: true, weight: *weight, priority: Some(*priority), ..Cluster::default() }
+            Cluster { name, is_candidate: true, weight: *weight, priority: Some(*priority), ..Cluster::default() }
         };
         let clusters: Vec<Cluster<'static>> = NAMES.iter().zip(&said).map(cluster).collect();
         let total = Bounds { min: clusters.len() as u32, max: clusters.len() as u32 * 10 };
@@ -167,11 +167,11 @@ proptest! {
             if random.below(12) == 0 {
                 world.work = Some([50, 200, 800, 4_000][random.below(4)]);
             }
-            let before: Vec<_> = world.members.iter().map(|(name, member)| (*name, member.memory.zero)).collect();
+            let before: Vec<_> = world.members.iter().map(|(name, member)| (*name, member.memory.scaled_to_zero)).collect();
             let now = world.request.now;
             turn(&mut world);
             for (name, was) in before {
-                let is = world.members[name].memory.zero;
+                let is = world.members[name].memory.scaled_to_zero;
                 if was && !is {
                     woken.insert(name, now);
                 } else if is && !was {

@@ -2,8 +2,8 @@
 
 use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
-    Assist, Bounds, Cause, Cluster, ClusterState, Floor, Hpa, Limits, Lost, Memory, Policy, REPLACEMENT, Reach,
-    Request, Stuck,
+    Assist, Bounds, Cause, Cluster, ClusterState, Hpa, Limits, Lost, Memory, Policy, REPLACEMENT, Reach,
+    ReplacementMin, Request, ScaleUpBlocked,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -38,11 +38,11 @@ pub fn cluster(name: &'static str) -> impl Strategy<Value = Cluster<'static>> {
         let pending = pending.min(current.unwrap_or_default());
         Cluster {
             name,
-            chosen: true,
+            is_candidate: true,
             weight,
             priority,
             limits,
-            cap,
+            usage_limit: cap,
             current,
             ready: current.unwrap_or_default() - pending,
             pending,
@@ -77,8 +77,8 @@ fn hpa() -> impl Strategy<Value = Hpa> {
             written: written.filter(|bounds| bounds.is_some()),
             version: fhpa::decision::plan::HpaVersion::V2,
             confirmed,
-            outstanding,
-            held: false,
+            pending_max: outstanding,
+            scale_down_disabled: false,
         }
     })
 }
@@ -96,32 +96,37 @@ fn ago() -> impl Strategy<Value = Option<Timestamp>> {
     prop::option::of((0..400_i64).prop_map(|seconds| NOW - SignedDuration::from_secs(seconds)))
 }
 
-fn floor() -> impl Strategy<Value = Option<Floor>> {
-    rarely((0..20_u32, 0..400_i64))
-        .prop_map(|floor| floor.map(|(replicas, ago)| Floor { replicas, since: NOW - SignedDuration::from_secs(ago) }))
+fn floor() -> impl Strategy<Value = Option<ReplacementMin>> {
+    rarely((0..20_u32, 0..400_i64)).prop_map(|floor| {
+        floor.map(|(replicas, ago)| ReplacementMin { replicas, since: NOW - SignedDuration::from_secs(ago) })
+    })
 }
 
 fn lost() -> impl Strategy<Value = Option<Lost>> {
     rarely((1..20_u32, 0..20_u32, 0..900_i64)).prop_map(|lost| {
-        lost.map(|(ran, due, ago)| Lost { ran, due: due.min(ran), since: NOW - SignedDuration::from_secs(ago) })
+        lost.map(|(ran, due, ago)| Lost {
+            replicas: ran,
+            uncovered: due.min(ran),
+            since: NOW - SignedDuration::from_secs(ago),
+        })
     })
 }
 
 fn memory() -> impl Strategy<Value = Memory> {
     let cause = prop::sample::select(vec![Cause::Pending, Cause::AtMax]);
-    let stuck = (cause, ago()).prop_map(|(cause, since)| since.map(|since| Stuck { cause, since }));
+    let stuck = (cause, ago()).prop_map(|(cause, since)| since.map(|since| ScaleUpBlocked { cause, since }));
     let assist = prop::option::of((0..20_u32, 0..100_i64)).prop_map(|assist| {
         assist.map(|(replicas, ago)| Assist { replicas, since: NOW - SignedDuration::from_secs(ago) })
     });
     let now = (stuck, ago(), ago(), 0..9_u32, assist, any::<bool>());
     (now, floor(), lost()).prop_map(|((stuck, gave, got, helped, assist, zero), floor, lost)| Memory {
-        stuck,
-        gave,
-        got,
-        helped,
+        scale_up_blocked: stuck,
+        last_donated: gave,
+        last_received: got,
+        covered_replicas: helped,
         assist,
-        zero,
-        floor,
+        scaled_to_zero: zero,
+        replacement_min: floor,
         lost,
         ..Memory::default()
     })
@@ -143,19 +148,20 @@ pub fn any_request() -> impl Strategy<Value = Request<'static>> {
     let all = (fresh(), prop::collection::vec(odd, NAMES.len()), any::<bool>(), lives, times);
     all.prop_map(|(mut request, odd, known, lives, (scale_assist, delay, period, idle))| {
         for (cluster, (load, desired, memory, reach)) in request.clusters.iter_mut().zip(lives) {
-            (cluster.load, cluster.desired, cluster.memory, cluster.reach) = (load, desired, memory, reach);
+            (cluster.load, cluster.hpa_desired_confirmed, cluster.memory, cluster.reach) =
+                (load, desired, memory, reach);
         }
-        (request.scale_assist, request.period, request.idle) = (scale_assist, period, idle);
+        (request.scale_assist, request.period, request.idle_since) = (scale_assist, period, idle);
         (request.now, request.window, request.delay) =
             (NOW, SignedDuration::from_secs(300), SignedDuration::from_secs(delay));
         for (cluster, (state, hpa, target, [chosen, evicting, overdue])) in request.clusters.iter_mut().zip(odd) {
-            cluster.chosen = matches!(state, ClusterState::Serving | ClusterState::Silent) || chosen;
+            cluster.is_candidate = matches!(state, ClusterState::Serving | ClusterState::Silent) || chosen;
             (cluster.state, cluster.hpa, cluster.target) = (state, hpa, target);
-            (cluster.evicting, cluster.overdue) = (evicting, overdue && !evicting);
+            (cluster.evicting, cluster.unresponsive) = (evicting, overdue && !evicting);
             cluster.eviction_ends = evicting.then_some(NOW + SignedDuration::from_secs(60));
         }
         if known {
-            request.basis = Some(fhpa::decision::plan::plan(&request.clone()).basis);
+            request.assignment_hash = Some(fhpa::decision::plan::plan(&request.clone()).assignment_hash);
         }
         request
     })

@@ -19,7 +19,8 @@ fn fleet(policy: Policy, bounds: Bounds, clusters: Vec<Cluster<'static>>) -> Req
 fn after(request: &Request<'static>, seconds: i64) -> Request<'static> {
     let planned = plan(request);
     let mut next = request.clone();
-    (next.basis, next.divided, next.idle) = (Some(planned.basis), planned.divided, planned.idle);
+    (next.assignment_hash, next.last_rebalanced, next.idle_since) =
+        (Some(planned.assignment_hash), planned.last_rebalanced, planned.idle_since);
     next.now = request.now + SignedDuration::from_secs(seconds);
     for cluster in &mut next.clusters {
         let share = planned.shares.iter().find(|share| share.cluster == cluster.name);
@@ -27,9 +28,17 @@ fn after(request: &Request<'static>, seconds: i64) -> Request<'static> {
         cluster.memory = share.map(|share| share.memory).unwrap_or_default();
         for step in planned.now() {
             match &step.action {
-                Action::ApplyHpa { cluster: name, bounds, held, version, .. } if *name == cluster.name => {
+                Action::ApplyHpa { cluster: name, bounds, scale_down_disabled: held, version, .. }
+                    if *name == cluster.name =>
+                {
                     let (written, outstanding) = (Some(*bounds), bounds.max);
-                    cluster.hpa = Some(Hpa { written, version: *version, confirmed: true, outstanding, held: *held });
+                    cluster.hpa = Some(Hpa {
+                        written,
+                        version: *version,
+                        confirmed: true,
+                        pending_max: outstanding,
+                        scale_down_disabled: *held,
+                    });
                 }
                 Action::UpdateBinding { entries, .. } => {
                     let entry = entries.iter().find(|entry| entry.cluster == cluster.name);
@@ -102,13 +111,14 @@ fn a_cluster_that_gave_headroom_gets_its_split_back_while_it_is_busy() {
     request = rounds(request, 10, 60);
     let m1 = &mut request.clusters[0];
     (m1.current, m1.ready, m1.pending, m1.available) = (Some(8), 5, 3, Some(0));
-    (m1.desired, m1.wished) = (Some(8), Some(8));
+    (m1.hpa_desired_confirmed, m1.hpa_desired) = (Some(8), Some(8));
     request = rounds(request, 3, 20);
     assert_eq!(targets(&plan(&request))[0].2, 5);
     for _ in 0..20 {
         let replicas = request.clusters[0].hpa.unwrap().written.unwrap().max.min(8);
         let m1 = &mut request.clusters[0];
-        (m1.current, m1.last, m1.desired, m1.wished) = (Some(replicas), Some(replicas), Some(replicas), Some(replicas));
+        (m1.current, m1.hpa_current, m1.hpa_desired_confirmed, m1.hpa_desired) =
+            (Some(replicas), Some(replicas), Some(replicas), Some(replicas));
         (m1.ready, m1.pending, m1.available) = (replicas, 0, Some(20));
         m1.load = Some(Load { value: 800 / u64::from(replicas), target: 100 });
         request = after(&request, 60);
@@ -129,13 +139,13 @@ fn headroom_that_moves_keeps_no_idle_cluster_awake() {
     for _ in 0..60 {
         for cluster in &mut request.clusters {
             cluster.available = Some(5 + u32::try_from(random.below(31)).unwrap());
-            (cluster.desired, cluster.wished, cluster.last) = (Some(1), Some(1), Some(1));
+            (cluster.hpa_desired_confirmed, cluster.hpa_desired, cluster.hpa_current) = (Some(1), Some(1), Some(1));
         }
         // The members confirm what moved after seconds.
         request = rounds(request, 1, 5);
         request = rounds(request, 1, 55);
     }
-    assert!(plan(&request).shares.iter().any(|share| share.memory.zero));
+    assert!(plan(&request).shares.iter().any(|share| share.memory.scaled_to_zero));
 }
 
 #[test]
@@ -146,8 +156,9 @@ fn help_waits_for_the_max_that_it_needs() {
         let mut request = rounds(fleet(Policy::StaticWeighted, total(2, 20), clusters), 10, 60);
         let before = request.clusters[0].hpa.unwrap();
         let m1 = &mut request.clusters[0];
-        (m1.current, m1.ready, m1.pending, m1.available, m1.desired) = (Some(10), 6, 4, Some(0), Some(10));
-        request.clusters[1].desired = Some(2);
+        (m1.current, m1.ready, m1.pending, m1.available, m1.hpa_desired_confirmed) =
+            (Some(10), 6, 4, Some(0), Some(10));
+        request.clusters[1].hpa_desired_confirmed = Some(2);
         (0..60).any(|round| {
             let scales = |action: &Action<'_>| matches!(action, Action::Scale { cluster: "m2", .. });
             let scaled = plan(&request).now().any(|step| scales(&step.action));
@@ -155,11 +166,11 @@ fn help_waits_for_the_max_that_it_needs() {
             let confirmed = round * 5 >= late;
             let m1 = &mut request.clusters[0];
             if let Some(hpa) = m1.hpa.as_mut().filter(|hpa| **hpa != before && !confirmed) {
-                (hpa.confirmed, hpa.outstanding) = (false, before.outstanding);
+                (hpa.confirmed, hpa.pending_max) = (false, before.pending_max);
             }
             if confirmed {
                 m1.hpa.as_mut().unwrap().confirmed = true;
-                (m1.current, m1.pending, m1.desired) = (Some(6), 0, Some(6));
+                (m1.current, m1.pending, m1.hpa_desired_confirmed) = (Some(6), 0, Some(6));
                 m1.load = Some(Load { value: 160, target: 100 });
             }
             scaled

@@ -22,7 +22,7 @@ fn maxes(plan: &Plan<'_>) -> u64 {
 
 /// The most that a cluster may be assigned.
 fn most(request: &Request<'_>, cluster: &Cluster<'_>) -> u32 {
-    let cap = cluster.cap.map_or(u32::MAX, |cap| cap.max(cluster.running()));
+    let cap = cluster.usage_limit.map_or(u32::MAX, |cap| cap.max(cluster.running()));
     request.total.max.min(cluster.limits.most).min(cap)
 }
 
@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn without_bounds_everything_is_assigned(mut request in fresh()) {
         for cluster in &mut request.clusters {
-            (cluster.cap, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
+            (cluster.usage_limit, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
         }
         let plan = plan(&request);
         if request.policy.divides() {
@@ -175,10 +175,10 @@ proptest! {
             // Only the wait for a replacement may begin anew.
             let before = cluster(&request, share.cluster).memory;
             prop_assert_eq!(Memory { lost: before.lost, ..share.memory }, before);
-            let owed = |memory: Memory| memory.lost.map(|lost| (lost.ran, lost.due));
+            let owed = |memory: Memory| memory.lost.map(|lost| (lost.replicas, lost.uncovered));
             prop_assert_eq!(owed(share.memory), owed(before));
         }
-        prop_assert_eq!((plan.idle, plan.divided), (request.idle, request.divided));
+        prop_assert_eq!((plan.idle_since, plan.last_rebalanced), (request.idle_since, request.last_rebalanced));
     }
 
     #[test]
@@ -189,7 +189,7 @@ proptest! {
             .filter_map(|cluster| Some((cluster.name, cluster.hpa?.ceiling()))).collect();
         let before: u64 = sum(after.values());
         for step in plan.now() {
-            if let Action::ApplyHpa { cluster: name, bounds, outstanding, .. } = &step.action {
+            if let Action::ApplyHpa { cluster: name, bounds, pending_max: outstanding, .. } = &step.action {
                 let cluster = cluster(&request, name);
                 let by_itself = cluster.reach.own_zero;
                 prop_assert!((bounds.min >= 1 || by_itself) && bounds.min <= bounds.max, "{step:?}");

@@ -28,7 +28,7 @@ pub fn settle(world: &mut World) -> Result<(), TestCaseError> {
         let planned = plan(&request);
         // Mins that are held for others fall by time alone; those of a cluster that waits for headroom stay. What is
         // missing is run as soon as somebody has room for it, for a while.
-        let owes = |share: &Share<'_>| share.memory.floor.is_some() || share.memory.lost.is_some();
+        let owes = |share: &Share<'_>| share.memory.replacement_min.is_some() || share.memory.lost.is_some();
         let holds = round < HELD && planned.shares.iter().any(owes);
         let waits = holds || planned.steps.iter().any(|step| step.wait == Wait::Replaced);
         still = if world.reconcile(usize::MAX) == 0 && !waits { still + 1 } else { 0 };
@@ -102,7 +102,7 @@ proptest! {
             within(&world, before)?;
         }
         for cluster in &mut world.request.clusters {
-            cluster.overdue = false;
+            cluster.unresponsive = false;
             if cluster.state == ClusterState::Silent {
                 cluster.state = ClusterState::Serving;
             }
@@ -159,7 +159,7 @@ proptest! {
         request.scaling_to_zero = false;
         for cluster in &mut request.clusters {
             // A cap below what runs comes into force as replicas shrink.
-            cluster.cap = None;
+            cluster.usage_limit = None;
         }
         let mut world = World::new(request);
         settle(&mut world)?;

@@ -2,8 +2,8 @@
 
 use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
-    Action, Bounds, Cluster, ClusterState, Floor, Hpa, HpaVersion, Lost, Memory, Note, Obstacle, Policy, Request,
-    Share, Wait, plan,
+    Action, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Lost, Memory, Note, Obstacle, Policy, ReplacementMin,
+    Request, Share, Wait, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -30,7 +30,7 @@ pub(super) fn ready(world: &World) -> u32 {
 
 pub(super) fn leave(world: &mut World, name: &str) {
     let cluster = world.request.clusters.iter_mut().find(|cluster| cluster.name == name).unwrap();
-    (cluster.chosen, cluster.state) = (false, LEAVES);
+    (cluster.is_candidate, cluster.state) = (false, LEAVES);
 }
 
 /// Everything that the controller and the members do until nothing is left to do; the fewest that were ready meanwhile.
@@ -71,11 +71,11 @@ fn ten_of_fifteen_leave_and_fifteen_stay_ready() {
 #[test]
 fn a_cluster_that_leaves_keeps_its_min_until_what_it_runs_is_ready_elsewhere() {
     let left = |min, max| {
-        let a = Cluster { hpa: confirmed(total(min, max - 3)), chosen: false, state: LEAVES, ..runs("a", 10) };
+        let a = Cluster { hpa: confirmed(total(min, max - 3)), is_candidate: false, state: LEAVES, ..runs("a", 10) };
         let b = Cluster { hpa: confirmed(total(3, 3)), available: Some(90), ..runs("b", 3) };
         let mut request = request(total(13, max), Policy::StaticWeighted, vec![a, b]);
         request.replacement = Some(SignedDuration::from_mins(10));
-        request.basis = Some(plan(&request).basis);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
         let plan = plan(&request);
         plan.now().find_map(|step| match step.action {
             Action::ApplyHpa { cluster: "a", bounds, .. } => Some(bounds),
@@ -119,7 +119,7 @@ fn an_eviction_that_waits_for_a_user_or_is_over_its_time_limit_holds_no_replacem
         leave(&mut world, "a");
         assert_eq!(least_ready(&mut world, &mut Random(7), 400), 15);
         // It is a candidate again, and takes no part as long as its pods are evicted.
-        (world.request.clusters[0].chosen, world.request.clusters[0].state) = (true, ClusterState::Serving);
+        (world.request.clusters[0].is_candidate, world.request.clusters[0].state) = (true, ClusterState::Serving);
         let ends = limit.map(|seconds| world.request.now + SignedDuration::from_secs(seconds));
         let mut minutes = 0;
         while held(&world) == 15 && minutes < 60 {
@@ -397,7 +397,7 @@ fn a_failed_cluster_is_evicted_whether_or_not_it_is_a_candidate() {
     for (chosen, deleted, evicted) in [(true, false, true), (false, false, true), (false, true, false)] {
         let mut world = running(60, &[("a", 10), ("b", 5)]);
         let failed = &mut world.request.clusters[0];
-        (failed.state, failed.chosen, failed.deleted) = (ClusterState::Away, chosen, deleted);
+        (failed.state, failed.is_candidate, failed.deleted) = (ClusterState::Away, chosen, deleted);
         let request = world.observe();
         let evicts = |action: &Action<'_>| match action {
             Action::UpdateBinding { evictions, .. } => evictions.iter().any(|one| one.cluster == "a"),
@@ -412,17 +412,23 @@ fn a_failed_cluster_is_evicted_whether_or_not_it_is_a_candidate() {
 fn what_a_leaving_cluster_added_stays_whatever_others_were_asked_for_before() {
     // Its max of 7 is on its way while it runs 11; b was asked for 9 when it ran 7.
     let hpa = |written, confirmed, outstanding| {
-        Some(Hpa { written: Some(written), version: HpaVersion::V2, confirmed, outstanding, held: false })
+        Some(Hpa {
+            written: Some(written),
+            version: HpaVersion::V2,
+            confirmed,
+            pending_max: outstanding,
+            scale_down_disabled: false,
+        })
     };
     let since = Timestamp::constant(1_000, 0);
-    let memory = Memory { lost: Some(Lost { ran: 7, due: 4, since }), ..Memory::default() };
+    let memory = Memory { lost: Some(Lost { replicas: 7, uncovered: 4, since }), ..Memory::default() };
     let a = Cluster { state: ClusterState::Leaving { evicted: true }, memory, current: None, ready: 0, ..runs("a", 3) };
-    let a = Cluster { hpa: hpa(total(1, 7), false, 13), last: Some(11), wished: Some(11), ..a };
-    let memory = Memory { floor: Some(Floor { replicas: 9, since }), ..Memory::default() };
+    let a = Cluster { hpa: hpa(total(1, 7), false, 13), hpa_current: Some(11), hpa_desired: Some(11), ..a };
+    let memory = Memory { replacement_min: Some(ReplacementMin { replicas: 9, since }), ..Memory::default() };
     let b = Cluster { hpa: hpa(total(3, 3), true, 3), target: Some(total(1, 16)), memory, ..runs("b", 3) };
     let mut request = request(total(1, 16), Policy::StaticWeighted, vec![a, Cluster { available: Some(34), ..b }]);
     request.now = since;
-    request.basis = Some(plan(&request).basis);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
     let plan = plan(&request);
     let max = |name: &str| {
         plan.steps.iter().find_map(|step| match &step.action {
@@ -437,10 +443,10 @@ fn what_a_leaving_cluster_added_stays_whatever_others_were_asked_for_before() {
 fn after_a_receiver_leaves(first: ClusterState, meanwhile: impl Fn(&mut World)) -> (u32, World) {
     let mut world = running(60, &[("a", 10), ("b", 3), ("c", 2)]);
     world.request.clusters[2].available = Some(0);
-    (world.request.clusters[0].state, world.request.clusters[0].chosen) = (first, first == ClusterState::Away);
+    (world.request.clusters[0].state, world.request.clusters[0].is_candidate) = (first, first == ClusterState::Away);
     // The status is written and nothing else.
     world.reconcile(0);
-    assert_eq!(world.members["b"].memory.floor.map(|floor| floor.replicas), Some(13), "b is asked for all");
+    assert_eq!(world.members["b"].memory.replacement_min.map(|floor| floor.replicas), Some(13), "b is asked for all");
     if first == ClusterState::Away {
         world.members.get_mut("a").unwrap().replicas = None;
     }
@@ -475,7 +481,7 @@ fn a_receiver_that_comes_back_is_asked_for_it_once_more() {
     let (_, world) = after_a_receiver_leaves(ClusterState::Away, |world| {
         world.request.clusters[2].state = ClusterState::Away;
         world.reconcile(0);
-        (world.request.clusters[1].chosen, world.request.clusters[1].state) = (true, ClusterState::Serving);
+        (world.request.clusters[1].is_candidate, world.request.clusters[1].state) = (true, ClusterState::Serving);
     });
     assert_eq!(world.members["b"].ready(), 15);
 }
@@ -496,7 +502,7 @@ fn one_that_comes_back_half_way_stays_and_nobody_shrinks_at_once() {
     let mut world = running(30, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");
     round(&mut world);
-    (world.request.clusters[0].chosen, world.request.clusters[0].state) = (true, ClusterState::Serving);
+    (world.request.clusters[0].is_candidate, world.request.clusters[0].state) = (true, ClusterState::Serving);
     let least = least_ready(&mut world, &mut Random(5), 200);
     assert!(least >= 15, "{least}");
     assert!(world.members["a"].entry.is_some());
@@ -524,9 +530,9 @@ fn of_a_cluster_that_fails_while_it_scales_the_report_with_more_replicas_counts(
         let world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
         let mut request = world.observe();
         let away = request.clusters.iter_mut().find(|cluster| cluster.name == "a").unwrap();
-        (away.state, away.current, away.last) = (ClusterState::Away, current, last);
+        (away.state, away.current, away.hpa_current) = (ClusterState::Away, current, last);
         let share = plan(&request).shares.into_iter().find(|share| share.cluster == "a").unwrap();
-        share.memory.lost.map(|lost| lost.ran)
+        share.memory.lost.map(|lost| lost.replicas)
     };
     // The HPA was reported first, the workload was, and only one of them is known.
     assert_eq!([lost(Some(1), Some(10)), lost(Some(10), Some(1))], [Some(10), Some(10)]);
@@ -549,10 +555,10 @@ fn one_that_answers_again_and_is_not_reported_yet_is_replaced_before_it_goes() {
     for (last, owes) in [(Some(4), 4), (None, 3)] {
         let mut request = world.observe();
         let a = request.clusters.iter_mut().find(|cluster| cluster.name == "a").unwrap();
-        (a.current, a.ready, a.last) = (None, 0, last);
+        (a.current, a.ready, a.hpa_current) = (None, 0, last);
         let plan = plan(&request);
         let lost = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.lost;
-        assert_eq!(lost.map(|lost| lost.ran), Some(owes));
+        assert_eq!(lost.map(|lost| lost.replicas), Some(owes));
         let keeps = |action: &Action<'_>| match action {
             Action::UpdateBinding { entries, .. } => entries.iter().any(|entry| entry.cluster == "a"),
             Action::ApplyHpa { cluster, bounds, .. } => *cluster != "a" || bounds.max >= owes,
@@ -565,14 +571,25 @@ fn one_that_answers_again_and_is_not_reported_yet_is_replaced_before_it_goes() {
 
 #[test]
 fn what_the_hpa_of_a_receiver_is_about_to_add_leaves_less_headroom_for_the_replacement() {
-    let hpa =
-        Some(Hpa { written: Some(total(1, 8)), version: HpaVersion::V2, confirmed: true, outstanding: 8, held: false });
-    let six = |name| Cluster { hpa, desired: Some(6), wished: Some(6), available: Some(30), ..runs(name, 6) };
-    let stays = Cluster { desired: Some(8), wished: Some(8), ..six("a") };
-    let leaves = Cluster { chosen: false, state: LEAVES, ..six("b") };
+    let hpa = Some(Hpa {
+        written: Some(total(1, 8)),
+        version: HpaVersion::V2,
+        confirmed: true,
+        pending_max: 8,
+        scale_down_disabled: false,
+    });
+    let six = |name| Cluster {
+        hpa,
+        hpa_desired_confirmed: Some(6),
+        hpa_desired: Some(6),
+        available: Some(30),
+        ..runs(name, 6)
+    };
+    let stays = Cluster { hpa_desired_confirmed: Some(8), hpa_desired: Some(8), ..six("a") };
+    let leaves = Cluster { is_candidate: false, state: LEAVES, ..six("b") };
     let request = request(total(2, 16), Policy::StaticWeighted, vec![stays, leaves]);
     let plan = plan(&request);
-    let floor = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.floor;
+    let floor = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.replacement_min;
     assert_eq!(floor.map(|floor| floor.replicas), Some(10), "16 less the 6 that go on running meanwhile");
     let max = plan.steps.iter().find_map(|step| match step.action {
         Action::ApplyHpa { cluster: "b", bounds, .. } => Some(bounds.max),
@@ -584,30 +601,36 @@ fn what_the_hpa_of_a_receiver_is_about_to_add_leaves_less_headroom_for_the_repla
 #[test]
 fn what_the_hpa_of_a_receiver_may_remove_again_makes_no_room_for_more() {
     let hpa = |min, max, confirmed, outstanding| {
-        Some(Hpa { written: Some(total(min, max)), version: HpaVersion::V2, confirmed, outstanding, held: false })
+        Some(Hpa {
+            written: Some(total(min, max)),
+            version: HpaVersion::V2,
+            confirmed,
+            pending_max: outstanding,
+            scale_down_disabled: false,
+        })
     };
     let since = Timestamp::constant(1_000, 0);
     let asked = |confirmed| {
-        let floor = Some(Floor { replicas: 10, since });
+        let floor = Some(ReplacementMin { replicas: 10, since });
         let a = Cluster {
             hpa: hpa(10, 10, confirmed, 10),
             target: Some(total(2, 16)),
-            memory: Memory { floor, ..Memory::default() },
-            wished: Some(6),
+            memory: Memory { replacement_min: floor, ..Memory::default() },
+            hpa_desired: Some(6),
             available: Some(30),
             ..runs("a", 10)
         };
-        let lost = Some(Lost { ran: 6, due: 2, since });
+        let lost = Some(Lost { replicas: 6, uncovered: 2, since });
         let b = Cluster {
             hpa: hpa(1, 6, true, 6),
-            chosen: false,
+            is_candidate: false,
             state: LEAVES,
             memory: Memory { lost, ..Memory::default() },
             ..runs("b", 6)
         };
         let mut request = request(total(2, 16), Policy::StaticWeighted, vec![a, b]);
-        (request.now, request.basis) = (since, Some(plan(&request).basis));
-        plan(&request).shares.iter().find(|share| share.cluster == "a").unwrap().memory.floor()
+        (request.now, request.assignment_hash) = (since, Some(plan(&request).assignment_hash));
+        plan(&request).shares.iter().find(|share| share.cluster == "a").unwrap().memory.replacement_replicas()
     };
     assert_eq!(asked(false), 10, "all ten are ready, and its HPA does not ask for them yet");
     assert_eq!(asked(true), 12);
@@ -620,8 +643,8 @@ fn a_cluster_leaves_once_the_hpas_of_the_receivers_have_acted_on_their_new_min()
             written: Some(total(min, max)),
             version: HpaVersion::V2,
             confirmed: true,
-            outstanding: 0,
-            held: false,
+            pending_max: 0,
+            scale_down_disabled: false,
         })
     };
     let since = Timestamp::constant(1_000, 0);
@@ -629,16 +652,16 @@ fn a_cluster_leaves_once_the_hpas_of_the_receivers_have_acted_on_their_new_min()
         let a = Cluster {
             hpa: hpa(6, 7),
             target: Some(total(3, 10)),
-            memory: Memory { floor: Some(Floor { replicas: 6, since }), ..Memory::default() },
-            desired: Some(desired),
-            wished: Some(desired),
+            memory: Memory { replacement_min: Some(ReplacementMin { replicas: 6, since }), ..Memory::default() },
+            hpa_desired_confirmed: Some(desired),
+            hpa_desired: Some(desired),
             load,
             ..runs("a", 6)
         };
-        let memory = Memory { lost: Some(Lost { ran: 3, due: 0, since }), ..Memory::default() };
-        let b = Cluster { hpa: hpa(1, 3), chosen: false, state: LEAVES, memory, ..runs("b", 3) };
+        let memory = Memory { lost: Some(Lost { replicas: 3, uncovered: 0, since }), ..Memory::default() };
+        let b = Cluster { hpa: hpa(1, 3), is_candidate: false, state: LEAVES, memory, ..runs("b", 3) };
         let mut request = request(total(3, 10), Policy::StaticWeighted, vec![a, b]);
-        (request.now, request.basis) = (since, Some(plan(&request).basis));
+        (request.now, request.assignment_hash) = (since, Some(plan(&request).assignment_hash));
         plan(&request).now().any(|step| matches!(step.action, Action::DeleteHpa { cluster: "b" }))
     };
     let high = Some(Load { value: 172, target: 50 });
@@ -653,23 +676,30 @@ fn what_another_cluster_does_not_tell_for_a_moment_was_not_added_since() {
     for cluster in &mut request.clusters {
         match cluster.name {
             "a" => cluster.state = ClusterState::Silent,
-            "b" => (cluster.current, cluster.ready, cluster.last) = (None, 0, Some(3)),
+            "b" => (cluster.current, cluster.ready, cluster.hpa_current) = (None, 0, Some(3)),
             _ => {}
         }
     }
     let plan = plan(&request);
-    let others = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.others;
+    let others = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.other_replicas;
     assert_eq!(others, Some(5));
 }
 
 #[test]
 fn the_old_hpa_of_a_cluster_that_is_back_asks_for_nothing() {
     let hpa = |written, outstanding| {
-        Some(Hpa { written, version: HpaVersion::V2, confirmed: written.is_some(), outstanding, held: false })
+        Some(Hpa {
+            written,
+            version: HpaVersion::V2,
+            confirmed: written.is_some(),
+            pending_max: outstanding,
+            scale_down_disabled: false,
+        })
     };
     let busy = |name| Cluster { hpa: hpa(Some(total(1, 6)), 6), available: Some(31), ..runs(name, 6) };
-    let back = Cluster { hpa: hpa(None, 3), available: Some(34), wished: Some(3), last: Some(3), ..cluster("a") };
-    let leaves = Cluster { chosen: false, state: LEAVES, ..busy("c") };
+    let back =
+        Cluster { hpa: hpa(None, 3), available: Some(34), hpa_desired: Some(3), hpa_current: Some(3), ..cluster("a") };
+    let leaves = Cluster { is_candidate: false, state: LEAVES, ..busy("c") };
     let request = request(total(3, 12), Policy::DynamicWeighted, vec![back, busy("b"), leaves]);
     let plan = plan(&request);
     let max = plan.now().find_map(|step| match step.action {
@@ -677,14 +707,20 @@ fn the_old_hpa_of_a_cluster_that_is_back_asks_for_nothing() {
         _ => None,
     });
     assert_eq!(max, Some(5), "it releases a quarter: {:?}", plan.steps);
-    let floor = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.floor;
+    let floor = plan.shares.iter().find(|share| share.cluster == "a").unwrap().memory.replacement_min;
     assert_eq!(floor.map(|floor| floor.replicas), Some(1));
 }
 
 #[test]
 fn one_whose_hpa_is_being_deleted_and_that_is_not_reported_yet_is_replaced_before_it_goes() {
-    let hpa = Some(Hpa { written: None, version: HpaVersion::V2, confirmed: true, outstanding: 3, held: false });
-    let empty = Cluster { chosen: false, state: LEAVES, hpa, current: Some(0), ready: 0, ..runs("a", 3) };
+    let hpa = Some(Hpa {
+        written: None,
+        version: HpaVersion::V2,
+        confirmed: true,
+        pending_max: 3,
+        scale_down_disabled: false,
+    });
+    let empty = Cluster { is_candidate: false, state: LEAVES, hpa, current: Some(0), ready: 0, ..runs("a", 3) };
     let goes = |a: Cluster<'static>| {
         let request = request(total(2, 6), Policy::StaticWeighted, vec![a, runs("b", 3)]);
         plan(&request).now().any(|step| match &step.action {
@@ -694,8 +730,8 @@ fn one_whose_hpa_is_being_deleted_and_that_is_not_reported_yet_is_replaced_befor
     };
     assert!(goes(empty));
     assert!(!goes(Cluster { current: None, ..empty }), "its entry asks for 3");
-    assert!(!goes(Cluster { current: None, last: Some(2), ..empty }), "its HPA reported 2");
-    assert!(goes(Cluster { current: None, last: Some(0), ..empty }));
+    assert!(!goes(Cluster { current: None, hpa_current: Some(2), ..empty }), "its HPA reported 2");
+    assert!(goes(Cluster { current: None, hpa_current: Some(0), ..empty }));
 }
 
 #[test]
@@ -708,8 +744,13 @@ fn extra_pods_of_a_rollout_take_no_place_of_a_cluster_that_leaves() {
         // One pod more of the new template is ready in each of the others.
         for cluster in request.clusters.iter_mut().filter(|cluster| cluster.name != "a") {
             let replicas = cluster.current.unwrap();
-            *cluster =
-                Cluster { current: Some(replicas + 1), ready: replicas + 1, rolling, last: Some(replicas), ..*cluster };
+            *cluster = Cluster {
+                current: Some(replicas + 1),
+                ready: replicas + 1,
+                rolling,
+                hpa_current: Some(replicas),
+                ..*cluster
+            };
         }
         let plan = plan(&request);
         let least = plan.now().filter_map(|step| match &step.action {
@@ -731,10 +772,10 @@ fn a_cluster_that_does_not_tell_its_replicas_is_asked_last_and_for_more_than_it_
         leave(&mut world, "a");
         let mut request = world.observe();
         let unknown = &mut request.clusters[1];
-        (unknown.current, unknown.ready, unknown.last) = (None, 0, Some(5));
+        (unknown.current, unknown.ready, unknown.hpa_current) = (None, 0, Some(5));
         request.clusters[2].available = Some(room);
         let shares = plan(&request).shares;
-        ["b", "c"].map(|name| shares.iter().find(|share| share.cluster == name).unwrap().memory.floor())
+        ["b", "c"].map(|name| shares.iter().find(|share| share.cluster == name).unwrap().memory.replacement_replicas())
     };
     assert_eq!(asked(9), [0, 5]);
     assert_eq!(asked(0), [7, 0]);
@@ -748,9 +789,9 @@ fn a_receiver_is_asked_for_more_than_its_hpa_wanted_within_bounds_that_are_being
         let mut request = world.observe();
         let receiver = &mut request.clusters[1];
         // It is to add some by itself, which nobody sees before its new bounds are confirmed.
-        (receiver.desired, receiver.wished) = (None, wished);
+        (receiver.hpa_desired_confirmed, receiver.hpa_desired) = (None, wished);
         receiver.hpa.as_mut().unwrap().confirmed = false;
-        plan(&request).shares.iter().find(|share| share.cluster == "b").unwrap().memory.floor()
+        plan(&request).shares.iter().find(|share| share.cluster == "b").unwrap().memory.replacement_replicas()
     };
     assert_eq!([Some(6), Some(3), None].map(asked), [8, 6, 6]);
 }
@@ -759,24 +800,26 @@ fn a_receiver_is_asked_for_more_than_its_hpa_wanted_within_bounds_that_are_being
 fn the_min_of_a_receiver_begins_to_end_when_all_are_replaced_and_is_not_stored_again_before() {
     let now = Timestamp::constant(1_790_000_000, 0);
     let since = now - SignedDuration::from_mins(30);
-    let floor = Some(Floor { replicas: 3, since });
+    let floor = Some(ReplacementMin { replicas: 3, since });
     let written = Some(Bounds { min: 3, max: 8 });
-    let hpa = Some(Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding: 8, held: false });
-    let b = Cluster { hpa, memory: Memory { floor, ..Memory::default() }, ..runs("b", 3) };
-    let lost = Some(Lost { ran: 2, due: 0, since });
-    let a = Cluster { chosen: false, state: LEAVES, memory: Memory { lost, ..Memory::default() }, ..runs("a", 2) };
+    let hpa =
+        Some(Hpa { written, version: HpaVersion::V2, confirmed: true, pending_max: 8, scale_down_disabled: false });
+    let b = Cluster { hpa, memory: Memory { replacement_min: floor, ..Memory::default() }, ..runs("b", 3) };
+    let lost = Some(Lost { replicas: 2, uncovered: 0, since });
+    let a =
+        Cluster { is_candidate: false, state: LEAVES, memory: Memory { lost, ..Memory::default() }, ..runs("a", 2) };
     let stored = |a: Cluster<'static>, seconds| {
         let mut request = request(total(1, 10), Policy::StaticWeighted, vec![a, b]);
         (request.now, request.window) = (now + SignedDuration::from_secs(seconds), SignedDuration::from_secs(300));
         let plan = plan(&request);
         let share = plan.shares.iter().find(|share| share.cluster == "b").unwrap();
-        share.memory.floor.map(|floor| (floor.replicas, floor.since))
+        share.memory.replacement_min.map(|floor| (floor.replicas, floor.since))
     };
     // Karmada rejects every division, for example.
     assert_eq!([0, 60, 86_400].map(|seconds| stored(a, seconds)), [Some((3, since)); 3]);
     let gone = Cluster { entry: None, current: None, ready: 0, ..a };
     assert_eq!(stored(gone, 7), Some((3, now + SignedDuration::from_secs(7))));
-    let back = Cluster { chosen: true, state: ClusterState::Serving, ..a };
+    let back = Cluster { is_candidate: true, state: ClusterState::Serving, ..a };
     assert_eq!(stored(back, 8), Some((3, now + SignedDuration::from_secs(8))));
     assert_eq!(stored(Cluster { memory: Memory::default(), ..gone }, 9), None);
 }
@@ -785,17 +828,17 @@ fn the_min_of_a_receiver_begins_to_end_when_all_are_replaced_and_is_not_stored_a
 fn after_another_policy_no_max_rises_above_the_one_that_is_under_way() {
     let hpa = |written: Option<u32>, confirmed, outstanding| {
         let written = written.map(|max| Bounds { min: 1, max });
-        Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding, held: false })
+        Some(Hpa { written, version: HpaVersion::V2, confirmed, pending_max: outstanding, scale_down_disabled: false })
     };
     // Every copy might have ten; now they share ten, and the HPA of a is being deleted.
-    let a = Cluster { chosen: false, state: LEAVES, entry: None, hpa: hpa(None, false, 2), ..runs("a", 2) };
+    let a = Cluster { is_candidate: false, state: LEAVES, entry: None, hpa: hpa(None, false, 2), ..runs("a", 2) };
     let target = Some(Bounds { min: 1, max: 5 });
     let b = Cluster { hpa: hpa(Some(5), true, 5), target, ..runs("b", 4) };
     let written = |a: Cluster<'static>, confirmed| {
         let state = if confirmed { ClusterState::Serving } else { ClusterState::Silent };
         let c = Cluster { state, hpa: hpa(Some(4), confirmed, 10), target, ..runs("c", 3) };
         let mut request = request(total(2, 10), Policy::StaticWeighted, vec![a, b, c]);
-        request.basis = Some(plan(&request).basis);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
         let plan = plan(&request);
         plan.now().find_map(|step| match step.action {
             Action::ApplyHpa { cluster: "c", bounds, .. } => Some(bounds.max),
@@ -813,14 +856,20 @@ fn after_another_policy_a_leaving_cluster_is_not_raised_before_the_others_are_do
         let target = Some(Bounds { min: 1, max: 5 });
         let hpa = |max: u32| {
             let (written, confirmed) = (Some(Bounds { min: 1, max }), max == in_effect);
-            Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding: in_effect, held: false })
+            Some(Hpa {
+                written,
+                version: HpaVersion::V2,
+                confirmed,
+                pending_max: in_effect,
+                scale_down_disabled: false,
+            })
         };
-        let a = Cluster { chosen: false, state: LEAVES, hpa: hpa(1), ..runs("a", 3) };
+        let a = Cluster { is_candidate: false, state: LEAVES, hpa: hpa(1), ..runs("a", 3) };
         let clusters =
             vec![a, Cluster { hpa: hpa(3), target, ..runs("b", 2) }, Cluster { hpa: hpa(3), target, ..runs("c", 2) }];
         let mut request = request(total(2, 10), Policy::StaticWeighted, clusters);
         request.replacement = Some(SignedDuration::from_mins(10));
-        request.basis = Some(plan(&request).basis);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
         let plan = plan(&request);
         plan.steps.iter().find_map(|step| match step.action {
             Action::ApplyHpa { cluster: "a", bounds, .. } => Some((bounds.max, step.wait)),
@@ -834,16 +883,16 @@ fn after_another_policy_a_leaving_cluster_is_not_raised_before_the_others_are_do
 #[test]
 fn what_was_asked_of_a_cluster_that_has_nothing_yet_is_asked_of_others_when_it_is_no_candidate_any_more() {
     let since = Timestamp::constant(1_000, 0);
-    let memory = |replicas| Memory { floor: Some(Floor { replicas, since }), ..Memory::default() };
-    let nothing = Cluster { chosen: false, state: ClusterState::Away, memory: memory(2), ..cluster("b") };
+    let memory = |replicas| Memory { replacement_min: Some(ReplacementMin { replicas, since }), ..Memory::default() };
+    let nothing = Cluster { is_candidate: false, state: ClusterState::Away, memory: memory(2), ..cluster("b") };
     let asked = |b: Cluster<'static>| {
         let a = Cluster { available: Some(90), ..runs("a", 3) };
         let mut request = request(total(3, 9), Policy::StaticWeighted, vec![a, b]);
         request.replacement = Some(SignedDuration::from_mins(10));
-        request.basis = Some(plan(&request).basis);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
         let plan = plan(&request);
         let of = |name: &str| plan.shares.iter().find(|share| share.cluster == name).map(|share| share.memory);
-        (of("a").unwrap().floor(), of("b").is_some_and(|memory| memory.failed.is_some()))
+        (of("a").unwrap().replacement_replicas(), of("b").is_some_and(|memory| memory.failures.is_some()))
     };
     assert_eq!(asked(nothing), (5, false), "nothing of it failed");
     assert_eq!(asked(Cluster { memory: Memory::default(), ..nothing }), (0, false));
@@ -853,15 +902,15 @@ fn what_was_asked_of_a_cluster_that_has_nothing_yet_is_asked_of_others_when_it_i
 fn a_lower_max_that_is_on_its_way_keeps_what_its_cluster_added_meanwhile_although_nobody_is_a_candidate() {
     let written = |max, confirmed, outstanding| {
         let written = Some(Bounds { min: 1, max });
-        Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding, held: false })
+        Some(Hpa { written, version: HpaVersion::V2, confirmed, pending_max: outstanding, scale_down_disabled: false })
     };
     let raised = |policy, (a, budget): (Cluster<'static>, u32), hpa: Option<Hpa>| {
-        let b = Cluster { chosen: false, state: LEAVES, hpa: written(6, true, 6), ..runs("b", 6) };
-        let a = Cluster { chosen: false, hpa, ..a };
+        let b = Cluster { is_candidate: false, state: LEAVES, hpa: written(6, true, 6), ..runs("b", 6) };
+        let a = Cluster { is_candidate: false, hpa, ..a };
         let request = request(total(2, budget), policy, vec![a, b]);
         let plan = plan(&request);
         let step = |step: &fhpa::decision::plan::Step<'_>| match step.action {
-            Action::ApplyHpa { cluster, bounds, outstanding, .. } => {
+            Action::ApplyHpa { cluster, bounds, pending_max: outstanding, .. } => {
                 (cluster.to_owned(), bounds.min, bounds.max, outstanding)
             }
             _ => panic!("{step:?}"),
@@ -888,10 +937,10 @@ fn a_lower_max_that_is_on_its_way_keeps_what_its_cluster_added_meanwhile_althoug
 fn owed_by(policy: Policy, clusters: Vec<Cluster<'static>>) -> Vec<(String, u32, Option<u32>)> {
     let mut request = request(total(3, 60), policy, clusters);
     request.replacement = Some(SignedDuration::from_mins(10));
-    request.basis = Some(plan(&request).basis);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
     let plan = plan(&request);
     let share = |share: &fhpa::decision::plan::Share<'_>| {
-        (share.cluster.to_owned(), share.memory.floor(), share.memory.lost.map(|lost| lost.due))
+        (share.cluster.to_owned(), share.memory.replacement_replicas(), share.memory.lost.map(|lost| lost.uncovered))
     };
     plan.shares.iter().map(share).collect()
 }
@@ -899,22 +948,31 @@ fn owed_by(policy: Policy, clusters: Vec<Cluster<'static>>) -> Vec<(String, u32,
 #[test]
 fn what_others_run_in_place_of_one_cluster_replaces_no_second_one() {
     let since = Timestamp::constant(1_000, 0);
-    let floor = Some(Floor { replicas: 18, since });
-    let a = Cluster { available: Some(90), memory: Memory { floor, ..Memory::default() }, ..runs("a", 10) };
+    let floor = Some(ReplacementMin { replicas: 18, since });
+    let a = Cluster {
+        available: Some(90),
+        memory: Memory { replacement_min: floor, ..Memory::default() },
+        ..runs("a", 10)
+    };
     let c = Cluster { state: ClusterState::Silent, ready: 0, hpa: a.hpa, ..runs("c", 8) };
     let mut request = request(total(3, 60), Policy::StaticWeighted, vec![a, c]);
     let bounds = Bounds { min: 1, max: 30 };
     for cluster in &mut request.clusters {
-        let hpa =
-            Hpa { written: Some(bounds), version: cluster.version, confirmed: true, outstanding: 30, held: false };
+        let hpa = Hpa {
+            written: Some(bounds),
+            version: cluster.version,
+            confirmed: true,
+            pending_max: 30,
+            scale_down_disabled: false,
+        };
         (cluster.hpa, cluster.target) = (Some(hpa), Some(bounds));
     }
-    request.basis = Some(plan(&request).basis);
-    let others = plan(&request).shares.iter().find(|share| share.cluster == "c").unwrap().memory.others;
+    request.assignment_hash = Some(plan(&request).assignment_hash);
+    let others = plan(&request).shares.iter().find(|share| share.cluster == "c").unwrap().memory.other_replicas;
     assert_eq!(others, Some(18), "eight of them are about to run");
     // It fails once these run.
     let a = Cluster { current: Some(18), ready: 18, ..request.clusters[0] };
-    let memory = Memory { others, ..Memory::default() };
+    let memory = Memory { other_replicas: others, ..Memory::default() };
     let c = Cluster { state: ClusterState::Away, memory, ..request.clusters[1] };
     let owed = owed_by(Policy::StaticWeighted, vec![a, c]);
     assert_eq!(owed[0].1, 26, "{owed:?}");
@@ -922,8 +980,8 @@ fn what_others_run_in_place_of_one_cluster_replaces_no_second_one() {
 
 #[test]
 fn a_cluster_that_is_back_counts_once_in_what_replaces_another() {
-    let memory = |lost, others| Memory { lost, others, ..Memory::default() };
-    let own = Some(Lost { ran: 4, due: 4, since: Timestamp::UNIX_EPOCH });
+    let memory = |lost, others| Memory { lost, other_replicas: others, ..Memory::default() };
+    let own = Some(Lost { replicas: 4, uncovered: 4, since: Timestamp::UNIX_EPOCH });
     let back = Cluster { memory: memory(own, None), available: Some(90), ..runs("a", 4) };
     let failed = Cluster { state: ClusterState::Away, memory: memory(None, Some(4)), ..runs("b", 3) };
     let owed = owed_by(Policy::StaticWeighted, vec![back, failed]);
@@ -935,7 +993,13 @@ fn what_a_lower_max_on_its_way_removes_is_not_cut_from_another_cluster_as_well()
     let kept = |policy, confirmed| {
         let of = |name, max| {
             let (written, outstanding) = (Some(total(1, max)), 14);
-            let hpa = Hpa { written, version: HpaVersion::V2, confirmed, outstanding, held: false };
+            let hpa = Hpa {
+                written,
+                version: HpaVersion::V2,
+                confirmed,
+                pending_max: outstanding,
+                scale_down_disabled: false,
+            };
             Cluster { hpa: Some(hpa), available: Some(if name == "b" { 90 } else { 3 }), ..runs(name, 9) }
         };
         let request = request(total(1, 14), policy, vec![of("a", 11), of("b", 3)]);
@@ -951,10 +1015,11 @@ fn what_a_lower_max_on_its_way_removes_is_not_cut_from_another_cluster_as_well()
 fn under_duplicated_nobody_forgets_what_a_leaving_cluster_runs() {
     let leaving = |lost| {
         let memory = Memory { lost, ..Memory::default() };
-        Cluster { chosen: false, state: LEAVES, memory, ..runs("l", 5) }
+        Cluster { is_candidate: false, state: LEAVES, memory, ..runs("l", 5) }
     };
     let since = Timestamp::UNIX_EPOCH;
-    for lost in [None, Some(Lost { ran: 5, due: 0, since }), Some(Lost { ran: 5, due: 5, since })] {
+    for lost in [None, Some(Lost { replicas: 5, uncovered: 0, since }), Some(Lost { replicas: 5, uncovered: 5, since })]
+    {
         let owed = owed_by(Policy::Duplicated, vec![Cluster { ready: 0, ..runs("a", 3) }, leaving(lost)]);
         assert_eq!(owed[1], ("l".to_owned(), 0, Some(5)), "{lost:?}");
     }
@@ -963,18 +1028,28 @@ fn under_duplicated_nobody_forgets_what_a_leaving_cluster_runs() {
 #[test]
 fn what_was_asked_of_a_cluster_that_stopped_to_answer_is_asked_of_others() {
     let since = Timestamp::constant(1_000, 0);
-    let floor = Some(Floor { replicas: 7, since });
-    let lost = Some(Lost { ran: 5, due: 0, since });
+    let floor = Some(ReplacementMin { replicas: 7, since });
+    let lost = Some(Lost { replicas: 5, uncovered: 0, since });
     let floors = |overdue: bool| {
         let a = Cluster { available: Some(90), ..runs("a", 2) };
-        let l = Cluster { chosen: false, state: LEAVES, memory: Memory { lost, ..Memory::default() }, ..runs("l", 5) };
-        let memory = Memory { floor, ..Memory::default() };
-        let c = Cluster { state: ClusterState::Silent, ready: 0, overdue, memory, ..runs("c", 2) };
+        let l = Cluster {
+            is_candidate: false,
+            state: LEAVES,
+            memory: Memory { lost, ..Memory::default() },
+            ..runs("l", 5)
+        };
+        let memory = Memory { replacement_min: floor, ..Memory::default() };
+        let c = Cluster { state: ClusterState::Silent, ready: 0, unresponsive: overdue, memory, ..runs("c", 2) };
         let mut clusters = vec![a, c, l];
         let bounds = Bounds { min: 1, max: 20 };
         for cluster in &mut clusters {
-            let hpa =
-                Hpa { written: Some(bounds), version: cluster.version, confirmed: true, outstanding: 20, held: false };
+            let hpa = Hpa {
+                written: Some(bounds),
+                version: cluster.version,
+                confirmed: true,
+                pending_max: 20,
+                scale_down_disabled: false,
+            };
             (cluster.hpa, cluster.target) = (Some(hpa), Some(bounds));
         }
         owed_by(Policy::StaticWeighted, clusters).iter().map(|(_, floor, _)| *floor).collect::<Vec<_>>()
@@ -988,21 +1063,21 @@ fn the_extra_pods_of_a_rollout_take_no_max_from_others() {
     let bounds = |max| Bounds { min: 1, max };
     let hpa = |max| {
         let written = Some(bounds(max));
-        Some(Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding: max, held: false })
+        Some(Hpa { written, version: HpaVersion::V2, confirmed: true, pending_max: max, scale_down_disabled: false })
     };
     let rolls = |name, replicas: u32, current: u32, ready: u32| Cluster {
         rolling: true,
         current: Some(current),
         ready,
-        last: Some(replicas),
-        desired: Some(replicas),
+        hpa_current: Some(replicas),
+        hpa_desired_confirmed: Some(replicas),
         hpa: hpa(replicas),
         target: Some(bounds(replicas)),
         ..runs(name, replicas)
     };
     let (a, b) = (rolls("a", 5, 6, 4), rolls("b", 4, 5, 5));
     let mut request = request(total(1, 9), Policy::Aggregated, vec![a, b]);
-    request.basis = Some(plan(&request).basis);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
     let plan = plan(&request);
     assert_eq!(plan.shares.iter().map(|share| share.now.max).collect::<Vec<_>>(), [5, 4]);
     assert_eq!(plan.now().count(), 0, "{:?}", plan.steps);
@@ -1013,7 +1088,7 @@ fn a_copy_goes_when_another_is_ready() {
     let clusters = vec![runs("a", 4), Cluster { ready: 0, ..runs("b", 4) }];
     let mut request = request(total(2, 9), Policy::Duplicated, clusters);
     request.replacement = Some(SignedDuration::from_mins(10));
-    (request.clusters[0].chosen, request.clusters[0].state) = (false, LEAVES);
+    (request.clusters[0].is_candidate, request.clusters[0].state) = (false, LEAVES);
     let goes = |request: &Request<'_>| {
         plan(request).now().any(
             |step| matches!(&step.action, Action::UpdateBinding { entries, .. } if entries.iter().all(|one| one.cluster != "a")),
@@ -1024,11 +1099,11 @@ fn a_copy_goes_when_another_is_ready() {
         written: Some(bounds),
         version: request.clusters[1].version,
         confirmed: true,
-        outstanding: 9,
-        held: false,
+        pending_max: 9,
+        scale_down_disabled: false,
     };
     (request.clusters[1].hpa, request.clusters[1].target) = (Some(hpa), Some(bounds));
-    request.basis = Some(plan(&request).basis);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
     assert!(!goes(&request));
     request.clusters[1].ready = 2;
     assert!(goes(&request));
@@ -1054,11 +1129,15 @@ fn a_cluster_that_has_just_returned_is_asked_for_no_replicas_of_others() {
         let mut world = running(60, &[("a", 10), ("b", 5)]);
         leave(&mut world, "a");
         let mut request = world.observe();
-        request.clusters[1].returned = returned;
-        let floor = |share: &Share<'_>| (share.cluster == "b").then_some(share.memory.floor).flatten();
+        request.clusters[1].back_recently = returned;
+        let floor = |share: &Share<'_>| (share.cluster == "b").then_some(share.memory.replacement_min).flatten();
         let plan = plan(&request);
         let asked = plan.shares.iter().find_map(floor).map(|floor| floor.replicas);
         assert_eq!(asked, if returned { None } else { Some(15) });
-        assert_eq!(plan.shares[0].memory.lost.map(|lost| lost.due), Some(if returned { 10 } else { 0 }), "still owed");
+        assert_eq!(
+            plan.shares[0].memory.lost.map(|lost| lost.uncovered),
+            Some(if returned { 10 } else { 0 }),
+            "still owed"
+        );
     }
 }

@@ -14,7 +14,8 @@ fn told(world: &World) -> String {
     let cluster = |cluster: &Cluster<'static>| {
         let member = &world.members[cluster.name];
         let memory = member.memory;
-        let (lost, floor) = (memory.lost.map(|lost| lost.due), memory.floor.map(|floor| floor.replicas));
+        let (lost, floor) =
+            (memory.lost.map(|lost| lost.uncovered), memory.replacement_min.map(|floor| floor.replicas));
         let (runs, entry, max) = (member.replicas, member.entry, member.hpa.map(|hpa| hpa.max));
         let Cluster { name, state, .. } = cluster;
         format!("{name} {state:?}: runs {runs:?}, entry {entry:?}, max {max:?}, due {lost:?}, floor {floor:?}")
@@ -33,7 +34,7 @@ proptest! {
     ) {
         let mut world = World::new(Request { scaling_to_zero: false, ..request });
         for cluster in &mut world.request.clusters {
-            (cluster.cap, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
+            (cluster.usage_limit, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
         }
         settle(&mut world)?;
         at_rest(&world)?;
@@ -62,7 +63,7 @@ proptest! {
     fn what_ran_runs_again_whatever_happens_to_those_that_should_run_it(request in fresh(), seed in any::<u64>()) {
         let mut world = World::new(Request { scaling_to_zero: false, replacement: None, ..request });
         for cluster in &mut world.request.clusters {
-            (cluster.cap, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
+            (cluster.usage_limit, cluster.limits) = (None, fhpa::decision::plan::Limits::default());
             cluster.available = Some(90);
         }
         settle(&mut world)?;
@@ -79,7 +80,7 @@ proptest! {
                     leave(&mut world, name);
                     part += world.members[name].ready().div_ceil(4);
                 }
-                _ => (world.request.clusters[at].state, world.request.clusters[at].chosen) = (ClusterState::Serving, true),
+                _ => (world.request.clusters[at].state, world.request.clusters[at].is_candidate) = (ClusterState::Serving, true),
             }
             world.reconcile(random.below(4));
             // A cluster that comes back starts what its entry says, as far as it has one still.
@@ -90,7 +91,7 @@ proptest! {
             story.push(told(&world));
         }
         let last = random.below(world.request.clusters.len());
-        (world.request.clusters[last].state, world.request.clusters[last].chosen) = (ClusterState::Serving, true);
+        (world.request.clusters[last].state, world.request.clusters[last].is_candidate) = (ClusterState::Serving, true);
         let member = world.members.get_mut(world.request.clusters[last].name).unwrap();
         member.replicas = member.replicas.or(member.entry);
         for _ in 0..30 {

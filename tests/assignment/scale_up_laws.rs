@@ -34,7 +34,7 @@ fn fleet() -> impl Strategy<Value = Request<'static>> {
     (policy(), said, rules(), any::<bool>()).prop_map(|(policy, said, rules, scaling_to_zero)| {
         let cluster = |(name, (weight, priority, scale)): (&&'static str, &(u64, i32, bool))| Cluster {
             name,
-            chosen: true,
+            is_candidate: true,
             weight: *weight,
             priority: Some(*priority),
             reach: Reach { scale: *scale, own_zero: false },

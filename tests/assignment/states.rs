@@ -94,7 +94,7 @@ impl Model for Fleets {
     fn init_states(&self) -> Vec<Fleet> {
         let cluster = |(at, name): (usize, &'static str)| Cluster {
             name,
-            chosen: true,
+            is_candidate: true,
             weight: 1,
             priority: Some(if at == 0 { 2 } else { 1 }),
             current: Some(2),
@@ -190,7 +190,7 @@ impl Model for Fleets {
             Happens::Passes { seconds } => world.pass(seconds),
             Happens::Becomes(at, state) => {
                 world.request.clusters[at].state = state;
-                world.request.clusters[at].chosen = !matches!(state, ClusterState::Leaving { .. });
+                world.request.clusters[at].is_candidate = !matches!(state, ClusterState::Leaving { .. });
             }
             Happens::Load(work) => world.work = Some(work),
             Happens::Max(max) => {

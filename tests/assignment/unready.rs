@@ -19,16 +19,25 @@ const NOW: Timestamp = Timestamp::constant(100_000, 0);
 fn asks(name: &'static str, bounds: [u32; 2], replicas: u32) -> Cluster<'static> {
     let [min, max] = bounds;
     let written = Some(Bounds { min, max });
-    let hpa = Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding: max, held: false };
+    let hpa = Hpa { written, version: HpaVersion::V2, confirmed: true, pending_max: max, scale_down_disabled: false };
     let (last, desired, wished) = (Some(replicas), Some(replicas), Some(replicas));
     let (target, available) = (written, Some(90));
-    Cluster { hpa: Some(hpa), target, available, last, desired, wished, ..runs(name, replicas) }
+    Cluster {
+        hpa: Some(hpa),
+        target,
+        available,
+        hpa_current: last,
+        hpa_desired_confirmed: desired,
+        hpa_desired: wished,
+        ..runs(name, replicas)
+    }
 }
 
 /// A rollout ends its old pods before it starts new ones: its Deployment reports none.
 fn recreates(cluster: Cluster<'static>) -> Cluster<'static> {
-    let Cluster { name, chosen, deleted, state, entry, target, memory, .. } = cluster;
-    let report = HpaReport { current: cluster.last, desired: cluster.desired, ..HpaReport::default() };
+    let Cluster { name, is_candidate: chosen, deleted, state, entry, target, memory, .. } = cluster;
+    let report =
+        HpaReport { current: cluster.hpa_current, desired: cluster.hpa_desired_confirmed, ..HpaReport::default() };
     let written = cluster.hpa.map(|hpa| WrittenHpa { hpa, since: None, report });
     let room = Room { available: cluster.available, whole: None };
     let replicated = Some(Replicated::default());
@@ -43,17 +52,17 @@ fn asked(min: u32, max: u32, clusters: Vec<Cluster<'static>>) -> Request<'static
     let mut request = request(total(min, max), Policy::StaticWeighted, clusters);
     (request.now, request.window) = (NOW, SignedDuration::from_secs(300));
     request.replacement = Some(SignedDuration::from_mins(10));
-    request.divided = NOW.checked_sub(SignedDuration::from_secs(5_000)).ok();
-    request.basis = Some(plan(&request).basis);
+    request.last_rebalanced = NOW.checked_sub(SignedDuration::from_secs(5_000)).ok();
+    request.assignment_hash = Some(plan(&request).assignment_hash);
     request
 }
 
 #[test]
 fn a_leaving_cluster_whose_pods_are_recreated_is_replaced_first() {
     let since = NOW - SignedDuration::from_secs(2);
-    let memory = Memory { lost: Some(Lost { ran: 8, due: 8, since }), ..Memory::default() };
+    let memory = Memory { lost: Some(Lost { replicas: 8, uncovered: 8, since }), ..Memory::default() };
     let state = ClusterState::Leaving { evicted: false };
-    let a = Cluster { chosen: false, state, target: None, memory, ..recreates(asks("a", [1, 8], 8)) };
+    let a = Cluster { is_candidate: false, state, target: None, memory, ..recreates(asks("a", [1, 8], 8)) };
     let request = asked(2, 20, vec![a, recreates(asks("b", [2, 20], 8))]);
     let plan = plan(&request);
     let keeps = |action: &Action<'_>| match action {
@@ -62,7 +71,8 @@ fn a_leaving_cluster_whose_pods_are_recreated_is_replaced_first() {
         _ => true,
     };
     assert!(plan.now().all(|step| keeps(&step.action)), "{:#?}", plan.steps);
-    let floors: Vec<_> = plan.shares.iter().map(|share| share.memory.floor.map(|floor| floor.replicas)).collect();
+    let floors: Vec<_> =
+        plan.shares.iter().map(|share| share.memory.replacement_min.map(|floor| floor.replicas)).collect();
     assert_eq!(floors, [None, Some(12)], "b is asked for what the max leaves");
 }
 
@@ -101,11 +111,11 @@ fn a_broken_cluster_does_not_keep_the_others_asleep() {
     let wakes = |broken: bool| {
         let load = Some(Load { value: 300, target: 100 });
         let a = Cluster { load, ..asks("a", [1, 5], 5) };
-        let b = Cluster { ready: u32::from(!broken), overdue: broken, ..asks("b", [1, 5], 1) };
-        let c = Cluster { memory: Memory { zero: true, ..Memory::default() }, ..asks("c", [1, 5], 0) };
+        let b = Cluster { ready: u32::from(!broken), unresponsive: broken, ..asks("b", [1, 5], 1) };
+        let c = Cluster { memory: Memory { scaled_to_zero: true, ..Memory::default() }, ..asks("c", [1, 5], 0) };
         let mut request = asked(1, 15, vec![a, b, c]);
         request.scaling_to_zero = true;
-        !plan(&request).shares[2].memory.zero
+        !plan(&request).shares[2].memory.scaled_to_zero
     };
     assert!(wakes(true));
     assert!(wakes(false));
@@ -114,28 +124,28 @@ fn a_broken_cluster_does_not_keep_the_others_asleep() {
 /// A cluster whose HPA is reported to run more than its workload.
 fn grows(name: &'static str, bounds: [u32; 2], reported: u32, replicas: u32) -> Cluster<'static> {
     let cluster = asks(name, bounds, replicas);
-    Cluster { current: Some(reported), ready: reported, entry: Some(reported), scaled: true, ..cluster }
+    Cluster { current: Some(reported), ready: reported, entry: Some(reported), scaled_recently: true, ..cluster }
 }
 
 #[test]
 fn what_an_hpa_asked_for_a_moment_ago_may_run() {
     let grown = grows("a", [1, 10], 5, 8);
     assert_eq!((grown.may_run(), grown.running()), (8, 5));
-    assert_eq!(Cluster { scaled: false, ..grown }.may_run(), 5);
-    assert_eq!(Cluster { wished: Some(6), ..grown }.may_run(), 6, "it asks for fewer again");
-    assert_eq!(Cluster { last: Some(5), ..grown }.may_run(), 8, "it has not counted them itself yet");
+    assert_eq!(Cluster { scaled_recently: false, ..grown }.may_run(), 5);
+    assert_eq!(Cluster { hpa_desired: Some(6), ..grown }.may_run(), 6, "it asks for fewer again");
+    assert_eq!(Cluster { hpa_current: Some(5), ..grown }.may_run(), 8, "it has not counted them itself yet");
     assert_eq!(grows("a", [1, 7], 5, 8).may_run(), 7, "within its max");
-    assert_eq!(Cluster { memory: Memory { zero: true, ..Memory::default() }, ..grown }.may_run(), 5);
+    assert_eq!(Cluster { memory: Memory { scaled_to_zero: true, ..Memory::default() }, ..grown }.may_run(), 5);
 }
 
 #[test]
 fn no_max_is_lowered_to_what_a_workload_ran_before_its_hpa_added_some() {
     let max_of_a = |scaled| {
-        let a = Cluster { scaled, available: Some(0), ..grows("a", [1, 10], 5, 10) };
+        let a = Cluster { scaled_recently: scaled, available: Some(0), ..grows("a", [1, 10], 5, 10) };
         let b = Cluster { available: Some(20), ..asks("b", [1, 10], 5) };
         let mut request = asked(2, 20, vec![a, b]);
         (request.policy, request.period) = (Policy::DynamicWeighted, Some(SignedDuration::from_secs(60)));
-        request.basis = Some(plan(&request).basis);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
         let planned = plan(&request);
         planned.shares.iter().find(|share| share.cluster == "a").unwrap().target.max
     };
@@ -145,10 +155,10 @@ fn no_max_is_lowered_to_what_a_workload_ran_before_its_hpa_added_some() {
 #[test]
 fn a_cluster_that_leaves_owes_what_its_hpa_added_a_moment_ago() {
     let mut request = asked(2, 40, vec![grows("a", [1, 20], 5, 12), asks("b", [1, 20], 3)]);
-    (request.clusters[0].chosen, request.clusters[0].state) = (false, ClusterState::Leaving { evicted: false });
+    (request.clusters[0].is_candidate, request.clusters[0].state) = (false, ClusterState::Leaving { evicted: false });
     let planned = plan(&request);
     let share = planned.shares.iter().find(|share| share.cluster == "a").unwrap();
-    assert_eq!(share.memory.lost.map(|lost| lost.ran), Some(12));
+    assert_eq!(share.memory.lost.map(|lost| lost.replicas), Some(12));
     let bounds = planned.steps.iter().find_map(|step| match step.action {
         Action::ApplyHpa { cluster: "a", bounds, .. } => Some(bounds.max),
         _ => None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
-    Action, Basis, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Request, UNREADY, plan,
+    Action, AssignmentHash, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Request, UNREADY, plan,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -74,7 +74,7 @@ impl Member {
 pub struct World {
     pub request: Request<'static>,
     pub members: BTreeMap<&'static str, Member>,
-    basis: Option<Basis>,
+    basis: Option<AssignmentHash>,
     idle: Option<Timestamp>,
     divided: Option<Timestamp>,
     /// What is to be done, in hundredths of what one replica does at its target; nothing: nobody measures it.
@@ -98,15 +98,15 @@ impl World {
     /// What the controller sees.
     pub fn observe(&self) -> Request<'static> {
         let mut request = self.request.clone();
-        (request.basis, request.idle, request.divided) = (self.basis, self.idle, self.divided);
+        (request.assignment_hash, request.idle_since, request.last_rebalanced) = (self.basis, self.idle, self.divided);
         for cluster in &mut request.clusters {
             let member = &self.members[cluster.name];
             cluster.hpa = member.work.map(|Work { number, written, outstanding, held }| Hpa {
                 written,
                 version: HpaVersion::V2,
                 confirmed: member.arrived == number,
-                outstanding,
-                held,
+                pending_max: outstanding,
+                scale_down_disabled: held,
             });
             cluster.memory = member.memory;
             // One that is evicted and has nothing of fhpa any more is away, and answers.
@@ -126,8 +126,9 @@ impl World {
             }
             if let (Some(load), Some(bounds), true) = (self.load(), member.hpa, answers) {
                 cluster.load = Some(load).filter(|_| member.ready() > 0);
-                cluster.wished = Some(member.wish(load).clamp(bounds.min, bounds.max));
-                cluster.desired = cluster.wished.filter(|_| cluster.hpa.is_some_and(|hpa| hpa.confirmed));
+                cluster.hpa_desired = Some(member.wish(load).clamp(bounds.min, bounds.max));
+                cluster.hpa_desired_confirmed =
+                    cluster.hpa_desired.filter(|_| cluster.hpa.is_some_and(|hpa| hpa.confirmed));
             }
             (cluster.entry, cluster.evicting, cluster.target) = (member.entry, member.evicting, member.target);
             cluster.eviction_ends = member.eviction_ends.filter(|_| member.evicting);
@@ -158,7 +159,7 @@ impl World {
     }
 
     fn remember(&mut self, plan: &Plan<'_>) {
-        (self.basis, self.idle, self.divided) = (Some(plan.basis), plan.idle, plan.divided);
+        (self.basis, self.idle, self.divided) = (Some(plan.assignment_hash), plan.idle_since, plan.last_rebalanced);
         for (name, member) in &mut self.members {
             let share = plan.shares.iter().find(|share| share.cluster == *name);
             member.target = share.and_then(fhpa::decision::plan::Share::kept);
@@ -168,7 +169,7 @@ impl World {
 
     fn apply(&mut self, action: &Action<'_>) {
         match action {
-            Action::ApplyHpa { cluster, bounds, outstanding, held, .. } => {
+            Action::ApplyHpa { cluster, bounds, pending_max: outstanding, scale_down_disabled: held, .. } => {
                 let member = self.members.get_mut::<str>(cluster).unwrap();
                 let number = member.work.map_or(member.arrived, |work| work.number) + 1;
                 member.work = Some(Work { number, written: Some(*bounds), outstanding: *outstanding, held: *held });
@@ -296,14 +297,14 @@ impl World {
             4 if held => cluster.state = ClusterState::Silent,
             5 => cluster.state = ClusterState::Away,
             6 if held && policy_divides => {
-                cluster.chosen = false;
+                cluster.is_candidate = false;
                 cluster.state = ClusterState::Leaving { evicted: false };
             }
-            7 => cluster.overdue = !cluster.overdue,
+            7 => cluster.unresponsive = !cluster.unresponsive,
             _ => cluster.limits.most = [u32::MAX, 3, 8][random.below(3)],
         }
         if !matches!(self.request.clusters[at].state, ClusterState::Leaving { .. }) {
-            self.request.clusters[at].chosen = true;
+            self.request.clusters[at].is_candidate = true;
         }
         self.budget = self.budget.max(self.request.total.max.into());
     }

@@ -151,7 +151,7 @@ fn row(cluster: &Cluster<'_>, forecast: &Forecast<'_>) -> Row {
     let message_of = |share: &Share<'_>| CodedMessage { code: share.reason.code(), message: share.reason.to_string() };
     Row {
         name: cluster.name.to_owned(),
-        candidate: cluster.chosen,
+        candidate: cluster.is_candidate,
         weight: (request.policy == Policy::StaticWeighted).then_some(cluster.weight),
         priority: cluster.priority.filter(|_| request.policy == Policy::Prioritized),
         available: cluster.available,
@@ -172,7 +172,7 @@ fn absent(cluster: &Cluster<'_>) -> CodedMessage {
     let (code, message) = match cluster.state {
         ClusterState::Leaving { evicted: true } => ("ClusterEvicted", "must leave: a NoExecute taint is not tolerated"),
         ClusterState::Leaving { evicted: false } => ("ClusterLeaving", "must leave: it is no longer a candidate"),
-        ClusterState::Away if !cluster.chosen => ("ClusterRemoved", "is not a candidate, and does not answer"),
+        ClusterState::Away if !cluster.is_candidate => ("ClusterRemoved", "is not a candidate, and does not answer"),
         ClusterState::Away => ("ClusterFailed", "is not ready, or excluded by a taint: other clusters have its share"),
         ClusterState::Silent => ("ClusterUnreachable", "does not answer, and that is tolerated still"),
         ClusterState::Serving => ("NoShare", "gets nothing"),

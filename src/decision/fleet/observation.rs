@@ -102,7 +102,7 @@ pub struct Observation {
     pub evicting: bool,
     /// When Karmada ends the eviction at the latest; `None` where it has no task, or one that waits for a user.
     pub eviction_ends: Option<Timestamp>,
-    /// See [`Cluster::left_alone`].
+    /// See [`Cluster::not_karmadas`].
     pub left_alone: bool,
     /// The target of the previous plan.
     pub target: Option<Bounds>,
@@ -126,27 +126,27 @@ impl Observation {
         // Some kinds report neither zero replicas nor a generation, which looks like no report.
         let none = heard.disabled.then_some(0);
         let ready = self.ready();
-        let (overdue, due) = self.overdue(ready, waits, now);
+        let (unresponsive, due) = self.unresponsive(ready, waits, now);
         let recent = |scaled: Timestamp| scaled.checked_add(UNREPORTED).is_ok_and(|end| end > now);
         let reported = self.reported(now);
         let due = [due, reported].into_iter().flatten().min();
         let cluster = Cluster {
             name,
-            chosen,
+            is_candidate: chosen,
             deleted,
             state,
             weight: settings.weight,
             priority: settings.priority,
             limits: settings.limits,
-            cap: self.share.and_then(|share| Some(Cluster::cap(self.room.whole?, share))),
+            usage_limit: self.share.and_then(|share| Some(Cluster::usage_limit_of(self.room.whole?, share))),
             current: self.current(report).or(none),
-            last: report.current,
+            hpa_current: report.current,
             ready,
             rolling: self.replicated.is_some_and(|replicated| replicated.updated < replicated.replicas),
             pending: self.pending(),
             available: self.room.available,
-            desired: heard.desired,
-            wished: report.desired.filter(|_| self.answers),
+            hpa_desired_confirmed: heard.desired,
+            hpa_desired: report.desired.filter(|_| self.answers),
             load: heard.load,
             reach: self.reach,
             hpa: self.written.map(|written| written.hpa),
@@ -154,10 +154,10 @@ impl Observation {
             entry: self.entry.or_else(|| self.taken_back(candidate, ready)),
             evicting: self.evicting,
             eviction_ends: self.eviction_ends,
-            left_alone: self.left_alone,
-            overdue,
-            scaled: self.answers && report.scaled.is_some_and(recent),
-            returned: reported.is_some(),
+            not_karmadas: self.left_alone,
+            unresponsive,
+            scaled_recently: self.answers && report.scaled.is_some_and(recent),
+            back_recently: reported.is_some(),
             target: self.target,
             memory: self.memory,
         };
@@ -184,7 +184,7 @@ impl Observation {
     /// A rollout that ends old pods before it starts new ones reports none in between: the HPA tells what is asked for.
     fn current(&self, report: HpaReport) -> Option<Replicas> {
         let replicas = self.replicated?.replicas;
-        let recreates = replicas == 0 && self.entry.is_some() && !self.memory.zero;
+        let recreates = replicas == 0 && self.entry.is_some() && !self.memory.scaled_to_zero;
         let Some(WrittenHpa { hpa, .. }) = self.written.filter(|_| recreates) else { return Some(replicas) };
         let asked = report.current.map_or(0, |current| report.desired.map_or(current, |desired| desired.min(current)));
         Some(asked.min(hpa.ceiling()))
@@ -196,7 +196,7 @@ impl Observation {
 
     fn pending(&self) -> Replicas {
         let unready = self.unready();
-        let pends = self.memory.stuck.is_some_and(|stuck| stuck.cause == Cause::Pending);
+        let pends = self.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause == Cause::Pending);
         // Until a source responds, the previous state applies: a new leader has not queried yet.
         let before = if pends { unready } else { 0 };
         self.unschedulable.unwrap_or(before).min(unready)
@@ -210,7 +210,7 @@ impl Observation {
     }
 
     /// Whether the wait for the cluster has ended, and else when it will.
-    fn overdue(&self, ready: Replicas, waits: Waits, now: Timestamp) -> (bool, Option<Timestamp>) {
+    fn unresponsive(&self, ready: Replicas, waits: Waits, now: Timestamp) -> (bool, Option<Timestamp>) {
         let Some(WrittenHpa { hpa, since: Some(since), .. }) = self.written else { return (false, None) };
         let patience = if !hpa.confirmed {
             waits.unconfirmed
@@ -231,14 +231,20 @@ mod tests {
     use super::{HpaReport, Observation, Replicas, Replicated, Room, Waits, WrittenHpa};
     use crate::decision::fleet::candidates::CandidateCluster;
     use crate::decision::fleet::settings::Settings;
-    use crate::decision::plan::{Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Stuck};
+    use crate::decision::plan::{Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, ScaleUpBlocked};
 
     const NOW: Timestamp = Timestamp::constant(10_000, 0);
 
     fn written(confirmed: bool, since: i64) -> WrittenHpa {
         let bounds = Bounds { min: 3, max: 9 };
         WrittenHpa {
-            hpa: Hpa { written: Some(bounds), version: HpaVersion::V2, confirmed, outstanding: 9, held: false },
+            hpa: Hpa {
+                written: Some(bounds),
+                version: HpaVersion::V2,
+                confirmed,
+                pending_max: 9,
+                scale_down_disabled: false,
+            },
             since: Some(Timestamp::constant(since, 0)),
             report: HpaReport { current: Some(5), desired: Some(6), ..HpaReport::default() },
         }
@@ -263,10 +269,13 @@ mod tests {
     #[test]
     fn a_silent_cluster_has_nothing_ready_and_wants_nothing() {
         let (cluster, _) = seen(&known());
-        assert_eq!((cluster.ready, cluster.desired, cluster.last), (2, Some(6), Some(5)));
+        assert_eq!((cluster.ready, cluster.hpa_desired_confirmed, cluster.hpa_current), (2, Some(6), Some(5)));
         let (cluster, _) = seen(&Observation { answers: false, unschedulable: Some(3), ..known() });
-        assert_eq!((cluster.ready, cluster.desired, cluster.last, cluster.pending), (0, None, Some(5), 0));
-        assert_eq!(cluster.wished, None);
+        assert_eq!(
+            (cluster.ready, cluster.hpa_desired_confirmed, cluster.hpa_current, cluster.pending),
+            (0, None, Some(5), 0)
+        );
+        assert_eq!(cluster.hpa_desired, None);
         assert_eq!(cluster.current, Some(5), "its replicas may still run");
     }
 
@@ -275,7 +284,7 @@ mod tests {
         let back = |since, answers, entry| {
             let answers_since = Some(Timestamp::constant(since, 0));
             let (cluster, due) = seen(&Observation { answers, answers_since, entry, written: None, ..known() });
-            (cluster.returned, due)
+            (cluster.back_recently, due)
         };
         assert_eq!(back(9_991, true, Some(5)), (true, Some(Timestamp::constant(10_001, 0))));
         assert_eq!(back(9_990, true, Some(5)), (false, None));
@@ -307,7 +316,7 @@ mod tests {
             let written = Some(WrittenHpa { report, ..written(true, 9_990) });
             let replicated = Some(Replicated { replicas: 5, ready: 5, updated });
             let (cluster, _) = seen(&Observation { replicated, written, ..known() });
-            (cluster.ready, cluster.stays_ready())
+            (cluster.ready, cluster.ready_without_surge())
         };
         assert_eq!([of(2, Some(4)), of(5, Some(4)), of(2, None)], [(5, 4), (5, 5), (5, 5)]);
     }
@@ -317,7 +326,7 @@ mod tests {
         let of = |entry, zero, current| {
             let report = HpaReport { current, desired: Some(6), ..HpaReport::default() };
             let written = Some(WrittenHpa { report, ..written(true, 9_990) });
-            let memory = Memory { zero, ..Memory::default() };
+            let memory = Memory { scaled_to_zero: zero, ..Memory::default() };
             let replicated = Some(Replicated::default());
             let (cluster, _) = seen(&Observation { replicated, written, entry, memory, ..known() });
             assert_eq!((cluster.ready, cluster.pending), (0, 0));
@@ -334,14 +343,14 @@ mod tests {
     #[test]
     fn what_an_hpa_wants_counts_once_its_bounds_are_confirmed() {
         let (cluster, _) = seen(&Observation { written: Some(written(false, 9_990)), ..known() });
-        assert_eq!((cluster.desired, cluster.wished, cluster.last), (None, Some(6), Some(5)));
+        assert_eq!((cluster.hpa_desired_confirmed, cluster.hpa_desired, cluster.hpa_current), (None, Some(6), Some(5)));
     }
 
     #[test]
     fn unschedulable_replicas_are_among_those_that_are_not_ready() {
         let pending = |unschedulable, stuck: bool| {
-            let stuck = stuck.then_some(Stuck { since: NOW, cause: Cause::Pending });
-            let memory = Memory { stuck, ..Memory::default() };
+            let stuck = stuck.then_some(ScaleUpBlocked { since: NOW, cause: Cause::Pending });
+            let memory = Memory { scale_up_blocked: stuck, ..Memory::default() };
             seen(&Observation { unschedulable, memory, ..known() }).0.pending
         };
         assert_eq!([Some(1), Some(8), None].map(|unschedulable| pending(unschedulable, false)), [1, 3, 0]);
@@ -353,7 +362,7 @@ mod tests {
         let wait = |confirmed, since, ready| {
             let replicated = Some(Replicated { replicas: 5, ready, updated: 5 });
             let (cluster, due) = seen(&Observation { replicated, written: Some(written(confirmed, since)), ..known() });
-            (cluster.overdue, due.map(Timestamp::as_second))
+            (cluster.unresponsive, due.map(Timestamp::as_second))
         };
         assert_eq!(wait(false, 9_990, 5), (false, Some(10_050)));
         assert_eq!(wait(false, 9_940, 5), (true, None));
@@ -366,7 +375,7 @@ mod tests {
         let cap = |whole: Option<Replicas>| {
             let room = Room { available: Some(4), whole };
             let (cluster, _) = seen(&Observation { room, share: Some(0.25), ..known() });
-            (cluster.cap, cluster.available)
+            (cluster.usage_limit, cluster.available)
         };
         assert_eq!([Some(10), None].map(cap), [(Some(2), Some(4)), (None, Some(4))]);
     }

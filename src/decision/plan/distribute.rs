@@ -1,145 +1,182 @@
-//! A number of replicas given to the participants by policy (docs/design.md#initial-assignment). Pure.
+//! A number of replicas given to clusters by policy (docs/design.md#initial-assignment). Pure.
 
 use std::cmp::Reverse;
 
-use super::Policy;
-use super::participant::Participant;
+use super::row::Row;
+use super::{Cluster, Policy};
 use crate::decision::split::{Part, Replicas, by_weight};
 
-/// Lower and upper limit of a participant's share.
+/// A cluster that gets a share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Range {
+pub(super) struct Receiver<'a> {
+    /// The index of its row.
+    pub(super) at: usize,
+    pub(super) cluster: &'a Cluster<'a>,
+    pub(super) weight: u64,
+    pub(super) capacity: Replicas,
+    /// Its current max, where clusters of about one size should keep their order, and what they have of a share that is
+    /// rounded; `None`: only their sizes count.
+    pub(super) kept: Option<Replicas>,
+    /// Lower limit of its share.
     pub(super) low: Replicas,
+    /// Upper limit of its share.
     pub(super) high: Replicas,
+    pub(super) share: Replicas,
 }
 
-/// Distributes `total` to the participants, in their order; each gets at least its `low`, where that is possible, and
-/// at most its `high`.
-///
-/// * StaticWeighted: split by weight.
-/// * DynamicWeighted: split by free capacity; the excess over the limits goes to the others by capacity, or evenly
-///   where no cluster has any: unassigned bounds could not be used once there is free capacity.
-/// * Aggregated: one after the other up to its capacity, largest first; the excess over all capacity goes to the
-///   largest.
-/// * Prioritized: the same by priority. Participants of one priority share by capacity: none of them is first.
-pub(super) fn distribute(
-    policy: Policy,
-    total: Replicas,
-    participants: &[Participant<'_>],
-    ranges: &[Range],
-) -> Vec<Replicas> {
-    match policy {
-        Policy::Duplicated => ranges.iter().map(|range| total.max(range.low).min(range.high)).collect(),
-        Policy::StaticWeighted => weighted(total, participants, ranges, |participant| participant.weight),
-        Policy::DynamicWeighted => by_room(total, participants, ranges),
-        Policy::Aggregated | Policy::Prioritized => {
-            in_order(total, participants, ranges, policy == Policy::Prioritized)
-        }
+impl<'a> Receiver<'a> {
+    /// A row that gets a share between these limits.
+    pub(super) fn of(row: &Row<'a>, low: Replicas, high: Replicas) -> Self {
+        let Row { cluster, weight, capacity, .. } = *row;
+        Self { at: 0, cluster, weight, capacity, kept: None, low, high, share: 0 }
+    }
+
+    fn part(&self, weight: u64, low: Replicas, high: Replicas) -> Part<'a> {
+        let Cluster { name, current, entry, .. } = *self.cluster;
+        let current = current.or(entry).unwrap_or_default();
+        Part { name, current, weight, kept: self.kept.unwrap_or_default(), low, high }
     }
 }
 
-/// Distributes `rest` on top of the `low` of the ranges. By weight only the rest is divided; by order the whole is
-/// divided, with `low` as a minimum.
-pub(super) fn top_up<'a>(
-    policy: Policy,
-    rest: Replicas,
-    participants: &[Participant<'a>],
-    ranges: &[Range],
-) -> Vec<Replicas> {
-    let lows = ranges.iter().map(|range| range.low);
-    if matches!(policy, Policy::StaticWeighted | Policy::DynamicWeighted) {
-        let above: Vec<Range> =
-            ranges.iter().map(|range| Range { low: 0, high: range.high.saturating_sub(range.low) }).collect();
-        let kept = |(participant, range): (&Participant<'a>, &Range)| Participant {
-            kept: participant.kept.map(|kept| kept.saturating_sub(range.low)),
-            ..*participant
+/// Clusters that get a share, in the order of their rows.
+pub(super) struct Receivers<'a>(Vec<Receiver<'a>>);
+
+impl<'a> Receivers<'a> {
+    /// The rows of which `receiver` makes one.
+    pub(super) fn of(rows: &[Row<'a>], receiver: impl Fn(&Row<'a>) -> Option<Receiver<'a>>) -> Self {
+        let placed = |(at, row): (usize, &Row<'a>)| Some(Receiver { at, ..receiver(row)? });
+        Self(rows.iter().enumerate().filter_map(placed).collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The sum of the lower limits, saturated.
+    pub(super) fn lowest(&self) -> Replicas {
+        self.0.iter().fold(0, |sum, receiver| sum.saturating_add(receiver.low))
+    }
+
+    /// The sum of the lower limits.
+    pub(super) fn lows(&self) -> u64 {
+        self.0.iter().map(|receiver| u64::from(receiver.low)).sum()
+    }
+
+    /// The sum of the shares above the lower limits, saturated.
+    pub(super) fn given(&self) -> Replicas {
+        self.0.iter().fold(0, |sum, receiver| sum.saturating_add(receiver.share.saturating_sub(receiver.low)))
+    }
+
+    /// Tells each row its share.
+    pub(super) fn hand_out(&self, rows: &mut [Row<'a>], mut raise: impl FnMut(&mut Row<'a>, Replicas)) {
+        for receiver in &self.0 {
+            if let Some(row) = rows.get_mut(receiver.at) {
+                raise(row, receiver.share);
+            }
+        }
+    }
+
+    /// Distributes `total`; each gets at least its `low`, where that is possible, and at most its `high`.
+    ///
+    /// * StaticWeighted: split by weight.
+    /// * DynamicWeighted: split by free capacity; the excess over the limits goes to the others by capacity, or evenly
+    ///   where no cluster has any: unassigned bounds could not be used once there is free capacity.
+    /// * Aggregated: one after the other up to its capacity, largest first; the excess over all capacity goes to the
+    ///   largest.
+    /// * Prioritized: the same by priority. Clusters of one priority share by capacity: none of them is first.
+    pub(super) fn distribute(&mut self, policy: Policy, total: Replicas) {
+        match policy {
+            Policy::Duplicated => {
+                for one in &mut self.0 {
+                    one.share = total.max(one.low).min(one.high);
+                }
+            }
+            Policy::StaticWeighted => {
+                self.start();
+                self.weighted(total, |receiver| receiver.weight);
+            }
+            Policy::DynamicWeighted => self.by_room(total),
+            Policy::Aggregated | Policy::Prioritized => self.in_order(total, policy == Policy::Prioritized),
+        }
+    }
+
+    /// Distributes `rest` on top of the `low` of each. By weight only the rest is divided; by order the whole is
+    /// divided, with `low` as a minimum.
+    pub(super) fn top_up(&mut self, policy: Policy, rest: Replicas) {
+        if !matches!(policy, Policy::StaticWeighted | Policy::DynamicWeighted) {
+            return self.distribute(policy, rest.saturating_add(self.lowest()));
+        }
+        let above = |one: &Receiver<'a>| {
+            let kept = one.kept.map(|kept| kept.saturating_sub(one.low));
+            Receiver { kept, low: 0, high: one.high.saturating_sub(one.low), ..*one }
         };
-        let participants: Vec<Participant<'_>> = participants.iter().zip(ranges).map(kept).collect();
-        return lows
-            .zip(distribute(policy, rest, &participants, &above))
-            .map(|(low, more)| low.saturating_add(more))
-            .collect();
-    }
-    distribute(policy, lows.fold(rest, Replicas::saturating_add), participants, ranges)
-}
-
-fn part<'a>(participant: &Participant<'a>, weight: u64, range: Range) -> Part<'a> {
-    let cluster = participant.cluster;
-    let current = cluster.current.or(cluster.entry).unwrap_or_default();
-    let kept = participant.kept.unwrap_or_default();
-    Part { name: cluster.name, current, weight, kept, low: range.low, high: range.high }
-}
-
-fn weighted(
-    total: Replicas,
-    participants: &[Participant<'_>],
-    ranges: &[Range],
-    weight: impl Fn(&Participant<'_>) -> u64,
-) -> Vec<Replicas> {
-    let parts =
-        participants.iter().zip(ranges).map(|(participant, range)| part(participant, weight(participant), *range));
-    by_weight(total, &parts.collect::<Vec<_>>())
-}
-
-fn by_room(total: Replicas, participants: &[Participant<'_>], ranges: &[Range]) -> Vec<Replicas> {
-    let measures: [fn(&Participant<'_>) -> u64; 3] =
-        [|participant| participant.weight, |participant| participant.capacity.into(), |_| 1];
-    let mut shares: Vec<Replicas> = Vec::new();
-    for measure in measures {
-        let over = |(range, share): (&Range, &Replicas)| Range { low: *share, ..*range };
-        let above: Vec<Range> = ranges.iter().zip(&shares).map(over).collect();
-        shares = weighted(total, participants, if shares.is_empty() { ranges } else { &above }, measure);
-        if shares.iter().map(|share| u64::from(*share)).sum::<u64>() >= total.into() {
-            break;
+        let mut above = Self(self.0.iter().map(above).collect());
+        above.distribute(policy, rest);
+        for (one, above) in self.0.iter_mut().zip(above.0) {
+            one.share = one.low.saturating_add(above.share);
         }
     }
-    shares
-}
 
-/// One participant with its index.
-type Placed<'s, 'a> = (usize, &'s Participant<'a>, Range);
-
-fn in_order(total: Replicas, participants: &[Participant<'_>], ranges: &[Range], by_priority: bool) -> Vec<Replicas> {
-    let mut order: Vec<Placed<'_, '_>> = participants
-        .iter()
-        .zip(ranges)
-        .enumerate()
-        .map(|(at, (participant, range))| (at, participant, *range))
-        .collect();
-    order.sort_unstable_by_key(|(_, participant, _)| {
-        let cluster = participant.cluster;
-        let priority = if by_priority { cluster.priority } else { None };
-        (Reverse(priority), Reverse(participant.capacity), Reverse(cluster.current), participant.at)
-    });
-    if !by_priority {
-        steady(&mut order);
-    }
-    let mut given = vec![0; participants.len()];
-    let mut rest = total;
-    let levels: [fn(&Participant<'_>, Range) -> Replicas; 3] = [
-        |_, range| range.low,
-        |participant, range| participant.capacity.clamp(range.low, range.high.max(range.low)),
-        |_, range| range.high.max(range.low),
-    ];
-    for level in levels {
-        for tier in order.chunk_by(|a, b| by_priority && a.1.cluster.priority == b.1.cluster.priority) {
-            rest = raise(rest, tier, level, &mut given);
+    /// Each has its `low`.
+    fn start(&mut self) {
+        for one in &mut self.0 {
+            one.share = one.low;
         }
     }
-    given
+
+    /// Splits `total` by weight; each keeps at least what it has.
+    fn weighted(&mut self, total: Replicas, weight: impl Fn(&Receiver<'a>) -> u64) {
+        let parts: Vec<Part<'_>> = self.0.iter().map(|one| one.part(weight(one), one.share, one.high)).collect();
+        for (one, share) in self.0.iter_mut().zip(by_weight(total, &parts)) {
+            one.share = share;
+        }
+    }
+
+    fn by_room(&mut self, total: Replicas) {
+        let measures: [fn(&Receiver<'a>) -> u64; 3] = [|one| one.weight, |one| one.capacity.into(), |_| 1];
+        self.start();
+        for measure in measures {
+            self.weighted(total, measure);
+            if self.0.iter().map(|one| u64::from(one.share)).sum::<u64>() >= total.into() {
+                break;
+            }
+        }
+    }
+
+    fn in_order(&mut self, total: Replicas, by_priority: bool) {
+        for one in &mut self.0 {
+            one.share = 0;
+        }
+        let mut order: Vec<&mut Receiver<'a>> = self.0.iter_mut().collect();
+        order.sort_unstable_by_key(|one| {
+            let priority = if by_priority { one.cluster.priority } else { None };
+            (Reverse(priority), Reverse(one.capacity), Reverse(one.cluster.current), one.at)
+        });
+        if !by_priority {
+            steady(&mut order);
+        }
+        let mut rest = total;
+        let levels: [Level<'a>; 3] =
+            [|one| one.low, |one| one.capacity.clamp(one.low, one.high.max(one.low)), |one| one.high.max(one.low)];
+        for level in levels {
+            for tier in order.chunk_by_mut(|a, b| by_priority && a.cluster.priority == b.cluster.priority) {
+                rest = raise(rest, tier, level);
+            }
+        }
+    }
 }
 
-/// Participants of about one size keep their current order: the one with more replicas is first. One is moved before
+/// Clusters of about one size keep their current order: the one with more replicas is first. One is moved before
 /// another only when it is clearly larger, because sizes change a little with every replica.
-fn steady(order: &mut [Placed<'_, '_>]) {
-    if order.iter().any(|(_, participant, _)| participant.kept.is_none()) {
+fn steady(order: &mut [&mut Receiver<'_>]) {
+    if order.iter().any(|one| one.kept.is_none()) {
         return;
     }
-    order.sort_by_key(|(_, participant, _)| Reverse(participant.kept));
+    order.sort_by_key(|one| Reverse(one.kept));
     // The least size up to each place, in which the first clearly smaller one is found by bisection.
     let mut least: Vec<Replicas> = Vec::with_capacity(order.len());
     for at in 0..order.len() {
-        let Some(capacity) = order.get(at).map(|(_, participant, _)| participant.capacity) else { continue };
+        let Some(capacity) = order.get(at).map(|one| one.capacity) else { continue };
         let place = least.partition_point(|least| !is_clearly_more(capacity, *least));
         let before = place.checked_sub(1).and_then(|before| least.get(before));
         least.insert(place, before.map_or(capacity, |before| capacity.min(*before)));
@@ -154,40 +191,31 @@ fn is_clearly_more(one: Replicas, other: Replicas) -> bool {
     u64::from(one).saturating_mul(10) > u64::from(other).saturating_mul(11).saturating_add(10)
 }
 
-/// Raises the participants of a tier up to a level as far as `rest` allows; returns the remainder.
-fn raise(
-    rest: Replicas,
-    tier: &[Placed<'_, '_>],
-    level: fn(&Participant<'_>, Range) -> Replicas,
-    given: &mut [Replicas],
-) -> Replicas {
+/// Up to how many replicas a cluster is filled.
+type Level<'a> = fn(&Receiver<'a>) -> Replicas;
+
+/// Raises the clusters of a tier up to a level as far as `rest` allows; returns the remainder.
+fn raise<'a>(rest: Replicas, tier: &mut [&mut Receiver<'a>], level: Level<'a>) -> Replicas {
     if rest == 0 {
         return 0;
     }
-    let before = |at: usize, given: &[Replicas]| given.get(at).copied().unwrap_or_default();
-    let missing =
-        tier.iter().map(|(at, participant, range)| level(participant, *range).saturating_sub(before(*at, given)));
-    let missing: u64 = missing.map(u64::from).sum();
+    let missing: u64 = tier.iter().map(|one| u64::from(level(one).saturating_sub(one.share))).sum();
     if missing <= rest.into() {
-        for (at, participant, range) in tier {
-            if let Some(given) = given.get_mut(*at) {
-                *given = (*given).max(level(participant, *range));
-            }
+        for one in tier {
+            one.share = one.share.max(level(one));
         }
         return rest.saturating_sub(Replicas::try_from(missing).unwrap_or(Replicas::MAX));
     }
-    let has: u64 = tier.iter().map(|(at, ..)| u64::from(before(*at, given))).sum();
+    let has: u64 = tier.iter().map(|one| u64::from(one.share)).sum();
     let total = Replicas::try_from(has.saturating_add(rest.into())).unwrap_or(Replicas::MAX);
-    let capacity: u64 = tier.iter().map(|(_, participant, _)| u64::from(participant.capacity)).sum();
-    let parts: Vec<Part<'_>> = tier
-        .iter()
-        .map(|(at, participant, range)| {
-            let weight = if capacity == 0 { 1 } else { participant.capacity.into() };
-            part(participant, weight, Range { low: before(*at, given), high: level(participant, *range) })
-        })
-        .collect();
+    let capacity: u64 = tier.iter().map(|one| u64::from(one.capacity)).sum();
+    let part = |one: &&mut Receiver<'a>| {
+        let weight = if capacity == 0 { 1 } else { one.capacity.into() };
+        one.part(weight, one.share, level(one))
+    };
+    let parts: Vec<Part<'_>> = tier.iter().map(part).collect();
     let mut raised = by_weight(total, &parts);
-    // A participant without capacity has weight 0; the excess of the others goes to it.
+    // A cluster without capacity has weight 0; the excess of the others goes to it.
     let left = u64::from(total).saturating_sub(raised.iter().map(|share| u64::from(*share)).sum());
     if left > 0 && capacity > 0 {
         let parts: Vec<Part<'_>> =
@@ -195,11 +223,9 @@ fn raise(
         raised = by_weight(total, &parts);
     }
     let mut rest = rest;
-    for ((at, ..), share) in tier.iter().zip(raised) {
-        if let Some(given) = given.get_mut(*at) {
-            rest = rest.saturating_sub(share.saturating_sub(*given));
-            *given = share;
-        }
+    for (one, share) in tier.iter_mut().zip(raised) {
+        rest = rest.saturating_sub(share.saturating_sub(one.share));
+        one.share = share;
     }
     rest
 }
@@ -210,33 +236,30 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decision::plan::Cluster;
 
     /// The names in the order in which they are filled: name, current bounds, and size.
-    fn filled<'a>(participants: &[(&'a str, Option<Replicas>, Replicas)]) -> Vec<&'a str> {
+    fn filled<'a>(receivers: &[(&'a str, Option<Replicas>, Replicas)]) -> Vec<&'a str> {
         let clusters: Vec<Cluster<'_>> =
-            participants.iter().map(|(name, ..)| Cluster { name, ..Cluster::default() }).collect();
-        let participant = |(at, (_, kept, capacity)): (usize, &(&str, Option<Replicas>, Replicas))| Participant {
+            receivers.iter().map(|(name, ..)| Cluster { name, ..Cluster::default() }).collect();
+        let receiver = |(at, (_, kept, capacity)): (usize, &(&str, Option<Replicas>, Replicas))| Receiver {
             at,
             cluster: &clusters[at],
             weight: 0,
             capacity: *capacity,
-            high: Replicas::MAX,
             kept: *kept,
+            low: 0,
+            high: Replicas::MAX,
+            share: 0,
         };
-        let all: Vec<Participant<'_>> = participants.iter().enumerate().map(participant).collect();
-        let mut order: Vec<Placed<'_, '_>> = all
-            .iter()
-            .enumerate()
-            .map(|(at, participant)| (at, participant, Range { low: 0, high: Replicas::MAX }))
-            .collect();
-        order.sort_unstable_by_key(|(_, participant, _)| Reverse(participant.capacity));
+        let mut all: Vec<Receiver<'_>> = receivers.iter().enumerate().map(receiver).collect();
+        let mut order: Vec<&mut Receiver<'_>> = all.iter_mut().collect();
+        order.sort_unstable_by_key(|one| Reverse(one.capacity));
         steady(&mut order);
-        order.iter().map(|(at, ..)| participants[*at].0).collect()
+        order.iter().map(|one| receivers[one.at].0).collect()
     }
 
     #[test]
-    fn participants_of_about_one_size_keep_their_order() {
+    fn clusters_of_about_one_size_keep_their_order() {
         assert_eq!(filled(&[("a", Some(10), 20), ("b", Some(20), 19)]), ["b", "a"]);
         assert_eq!(filled(&[("a", Some(10), 21), ("b", Some(20), 19)]), ["b", "a"]);
         assert_eq!(filled(&[("a", Some(10), 22), ("b", Some(20), 19)]), ["a", "b"]);
@@ -248,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_participant_is_before_the_first_that_is_clearly_smaller(sizes in vec(0_u32..60, 0..40)) {
+        fn each_cluster_is_before_the_first_that_is_clearly_smaller(sizes in vec(0_u32..60, 0..40)) {
             let mut wanted: Vec<usize> = Vec::new();
             for (at, size) in sizes.iter().enumerate() {
                 let smaller = wanted.iter().position(|other| is_clearly_more(*size, sizes[*other]));
@@ -256,10 +279,10 @@ mod tests {
             }
             let names: Vec<String> = (0..sizes.len()).map(|at| at.to_string()).collect();
             let kept = (0..100).rev().map(Some);
-            let participants: Vec<(&str, Option<Replicas>, Replicas)> =
+            let receivers: Vec<(&str, Option<Replicas>, Replicas)> =
                 names.iter().zip(kept).zip(&sizes).map(|((name, kept), size)| (name.as_str(), kept, *size)).collect();
             let wanted: Vec<&str> = wanted.iter().map(|at| names[*at].as_str()).collect();
-            prop_assert_eq!(filled(&participants), wanted);
+            prop_assert_eq!(filled(&receivers), wanted);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The last look at what a plan writes now: by what is known, no write breaks law 2 or law 3
 //! (docs/design.md#law-2-stay-within-the-budget, docs/design.md#law-3-keep-ready-pods). Pure.
 
+use super::row::Row;
 use super::transition::part;
-use super::{Action, Cluster, ClusterState, Law, Refusal, Request, Share, Step, Wait};
+use super::{Action, Cluster, ClusterState, Law, Refusal, Request, Step, Wait};
 use crate::decision::split::Replicas;
 
 /// A cluster before and after the writes.
@@ -18,18 +19,18 @@ struct Effect<'a> {
 
 impl Effect<'_> {
     /// What it would be without the writes of `steps`, and is with them.
-    fn of<'a>(request: &Request<'_>, cluster: &'a Cluster<'a>, shares: &[Share<'_>], steps: &[Step<'_>]) -> Effect<'a> {
+    fn of<'a>(request: &Request<'_>, row: &Row<'a>, steps: &[Step<'_>]) -> Effect<'a> {
+        let cluster = row.cluster;
         // The bounds of one that is away are given to others.
         let counts = cluster.state != ClusterState::Away;
         let ceiling = cluster.hpa.filter(|_| counts).map_or(0, |hpa| hpa.ceiling());
         let before = stays(request, cluster);
-        let gets = |share: &Share<'_>| share.cluster == cluster.name && share.target.is_some();
-        let leaves = !shares.iter().any(gets);
+        let leaves = !row.bounds.is_some();
         let mut effect = Effect { cluster, leaves, most: (ceiling, ceiling), ready: (before, before) };
         for step in steps.iter().filter(|step| step.wait == Wait::Nothing) {
             match &step.action {
-                Action::ApplyHpa { cluster: name, bounds, outstanding, .. } if *name == cluster.name => {
-                    effect.most.1 = effect.most.1.max(*outstanding);
+                Action::ApplyHpa { cluster: name, bounds, pending_max, .. } if *name == cluster.name => {
+                    effect.most.1 = effect.most.1.max(*pending_max);
                     effect.ready.1 = effect.ready.1.min(bounds.max);
                 }
                 Action::UpdateBinding { entries, .. } if entries.iter().all(|entry| entry.cluster != cluster.name) => {
@@ -51,7 +52,7 @@ impl Effect<'_> {
         let Self { cluster, ready: (ready, _), .. } = *self;
         let serving = cluster.state == ClusterState::Serving;
         let told = cluster.load.filter(|load| serving && (request.is_above(*load) || request.is_below(*load)));
-        let own = || if serving && cluster.memory.floor.is_some() { cluster.target } else { None };
+        let own = || if serving && cluster.memory.replacement_min.is_some() { cluster.target } else { None };
         told.map_or_else(|| own().map_or(ready, |target| ready.min(target.min)), |load| load.wanted(ready))
     }
 
@@ -63,18 +64,12 @@ impl Effect<'_> {
 
 /// Has raises wait that would break law 2, the last ones first. Returns these, and the writes that would break law 3 by
 /// the demand that is known now.
-pub(super) fn pass<'a>(
-    request: &Request<'_>,
-    clusters: &[&'a Cluster<'a>],
-    shares: &[Share<'_>],
-    steps: &mut [Step<'_>],
-) -> Vec<Refusal<'a>> {
+pub(super) fn pass<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &mut [Step<'_>]) -> Vec<Refusal<'a>> {
     if !request.policy.divides() {
         return Vec::new();
     }
-    let effects = |steps: &[Step<'_>]| -> Vec<Effect<'a>> {
-        clusters.iter().map(|cluster| Effect::of(request, cluster, shares, steps)).collect()
-    };
+    let effects =
+        |steps: &[Step<'_>]| -> Vec<Effect<'a>> { rows.iter().map(|row| Effect::of(request, row, steps)).collect() };
     let mut refusals = Vec::new();
     let mut now = effects(steps);
     while let by @ 1.. = above(request, &now) {
@@ -128,13 +123,13 @@ fn replicas(number: u64) -> Replicas {
 /// the user lets it have them and its time to leave is not over.
 fn stays(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
     let over = |since| request.waits_until(since).is_some_and(|end| end <= request.now);
-    let has = cluster.entry.is_some() && !cluster.left_alone && !cluster.deleted;
+    let has = cluster.entry.is_some() && !cluster.not_karmadas && !cluster.deleted;
     // What one that is away still runs, Karmada removes once the others are healthy.
     if !has || cluster.state == ClusterState::Away || cluster.memory.lost.is_some_and(|lost| over(lost.since)) {
         return 0;
     }
     let written = cluster.hpa.and_then(|hpa| hpa.written).map_or(Replicas::MAX, |written| written.max);
-    cluster.stays_ready().min(written).min(cluster.limits.most)
+    cluster.ready_without_surge().min(written).min(cluster.limits.most)
 }
 
 /// What leaving clusters may release before others run it: a part, where `maxReplicas` leaves no headroom for both; all
@@ -142,7 +137,7 @@ fn stays(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
 fn released(request: &Request<'_>, effects: &[Effect<'_>], runs: u64) -> u64 {
     let (leaving, ran) = sums(effects, |effect| {
         let ready = if effect.leaves { effect.ready.0 } else { 0 };
-        (ready, effect.cluster.memory.lost.map_or(ready, |lost| lost.ran))
+        (ready, effect.cluster.memory.lost.map_or(ready, |lost| lost.replicas))
     });
     let fits = runs.saturating_add(leaving) <= request.total.max.into();
     if leaving == 0 || fits { 0 } else { part(replicas(ran)).into() }
@@ -152,7 +147,8 @@ fn released(request: &Request<'_>, effects: &[Effect<'_>], runs: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::decision::load::Load;
-    use crate::decision::plan::{Bounds, Entry, Hpa, HpaVersion, Lost, Memory, Policy, Reason, Why};
+    use crate::decision::plan::row::rows;
+    use crate::decision::plan::{Bounds, Entry, Hpa, HpaVersion, Lost, Policy, Why};
     use jiff::{SignedDuration, Timestamp};
 
     const fn bounds(min: Replicas, max: Replicas) -> Bounds {
@@ -162,10 +158,11 @@ mod tests {
     /// A cluster that runs `ready` of at most `max` replicas, at its target.
     fn cluster(name: &str, ready: Replicas, max: Replicas) -> Cluster<'_> {
         let written = Some(bounds(1, max));
-        let hpa = Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding: max, held: false };
+        let hpa =
+            Hpa { written, version: HpaVersion::V2, confirmed: true, pending_max: max, scale_down_disabled: false };
         let load = Some(Load { value: 50, target: 50 });
         let (entry, current, target) = (Some(ready), Some(ready), written);
-        Cluster { name, chosen: true, hpa: Some(hpa), load, entry, current, ready, target, ..Cluster::default() }
+        Cluster { name, is_candidate: true, hpa: Some(hpa), load, entry, current, ready, target, ..Cluster::default() }
     }
 
     fn request<'a>(max: Replicas, clusters: &[Cluster<'a>; 2]) -> Request<'a> {
@@ -183,8 +180,8 @@ mod tests {
     }
 
     fn apply(cluster: &'static str, max: Replicas, ceiling: Replicas) -> Step<'static> {
-        let (bounds, version, outstanding) = (bounds(1, max), HpaVersion::V2, max.max(ceiling));
-        now(Action::ApplyHpa { cluster, bounds, version, outstanding, held: false })
+        let (bounds, version, pending_max) = (bounds(1, max), HpaVersion::V2, max.max(ceiling));
+        now(Action::ApplyHpa { cluster, bounds, version, pending_max, scale_down_disabled: false })
     }
 
     fn bind(entries: &[&'static str]) -> Step<'static> {
@@ -194,14 +191,11 @@ mod tests {
 
     /// Law, cluster and replicas of each refusal, and which steps are left for now; `a` and `b` get bounds.
     fn passed(request: &Request<'_>, mut steps: Vec<Step<'static>>) -> (Vec<(Law, String, Replicas)>, Vec<bool>) {
-        let clusters: Vec<&Cluster<'_>> = request.clusters.iter().collect();
-        let share = |cluster: &Cluster<'_>| {
-            let target = cluster.target.unwrap_or_default();
-            let cluster = if cluster.name == "a" { "a" } else { "b" };
-            Share { cluster, target, now: target, reason: Reason::Unchanged, hold: None, memory: Memory::default() }
-        };
-        let shares: Vec<Share<'_>> = request.clusters.iter().map(share).collect();
-        let refusals = pass(request, &clusters, &shares, &mut steps);
+        let mut rows = rows(request);
+        for row in &mut rows {
+            row.bounds = row.cluster.target.unwrap_or_default();
+        }
+        let refusals = pass(request, &rows, &mut steps);
         let refusals = refusals.iter().map(|one| (one.law, one.cluster.to_owned(), one.by)).collect();
         (refusals, steps.iter().map(|step| step.wait == Wait::Nothing).collect())
     }
@@ -249,7 +243,8 @@ mod tests {
         assert!(refused(&idle, vec![apply("a", 2, 4)]).is_empty());
         // Surge pods of a rollout end with it.
         let mut rolls = fleet.clone();
-        (rolls.clusters[0].rolling, rolls.clusters[0].last, rolls.clusters[0].desired) = (true, Some(2), Some(2));
+        (rolls.clusters[0].rolling, rolls.clusters[0].hpa_current, rolls.clusters[0].hpa_desired_confirmed) =
+            (true, Some(2), Some(2));
         assert!(refused(&rolls, vec![apply("a", 2, 4)]).is_empty());
     }
 
@@ -265,7 +260,7 @@ mod tests {
             let mut fleet = request(max, &[cluster("a", 8, 8), cluster("b", others, 12)]);
             fleet.clusters[0].state = ClusterState::Leaving { evicted: false };
             fleet.clusters[0].target = None;
-            fleet.clusters[0].memory.lost = Some(Lost { ran: 8, due: 0, since: Timestamp::UNIX_EPOCH });
+            fleet.clusters[0].memory.lost = Some(Lost { replicas: 8, uncovered: 0, since: Timestamp::UNIX_EPOCH });
             fleet
         };
         assert_eq!(refused(&leaves(40, 4), vec![bind(&["b"])]).len(), 1, "nobody runs its eight");

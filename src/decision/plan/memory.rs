@@ -11,43 +11,37 @@ use crate::decision::split::Replicas;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Why it cannot scale, and since when; `None` when it can.
-    pub stuck: Option<Stuck>,
+    pub scale_up_blocked: Option<ScaleUpBlocked>,
     /// When it last donated headroom.
-    pub gave: Option<Timestamp>,
+    pub last_donated: Option<Timestamp>,
     /// When it last received headroom.
-    pub got: Option<Timestamp>,
-    /// Replicas requested from other clusters since it is stuck.
-    pub helped: Replicas,
+    pub last_received: Option<Timestamp>,
+    /// Replicas requested from other clusters since it cannot scale.
+    pub covered_replicas: Replicas,
     /// Replicas that it should run at once in place of other clusters, until it does.
     pub assist: Option<Assist>,
     /// What fhpa itself added to it lately to answer load.
     pub scale_ups: ScaleUps,
     /// Whether it should have no replicas.
-    pub zero: bool,
+    pub scaled_to_zero: bool,
     /// Fewest replicas that it runs in place of clusters that leave or failed.
-    pub floor: Option<Floor>,
+    pub replacement_min: Option<ReplacementMin>,
     /// Replicas that other clusters should run in its place, because it leaves or failed.
     pub lost: Option<Lost>,
     /// Replicas that the other clusters ran when it stopped answering.
-    pub others: Option<Replicas>,
+    pub other_replicas: Option<Replicas>,
     /// When Karmada's own failover evicted the workload from it.
     pub evicted: Option<Timestamp>,
     /// How often it failed recently.
-    pub failed: Option<Failed>,
+    pub failures: Option<Failed>,
 }
 
 impl Memory {
-    /// Fewest replicas that it runs in place of other clusters.
-    #[must_use]
-    pub fn floor(&self) -> Replicas {
-        self.floor.map_or(0, |floor| floor.replicas)
-    }
-
     /// Whether other clusters run replicas in its place or it was asked to run those of others: without it nobody would
     /// know of these, whether or not it holds anything.
     #[must_use]
     pub const fn owes(&self) -> bool {
-        self.lost.is_some() || self.floor.is_some()
+        self.lost.is_some() || self.replacement_min.is_some()
     }
 }
 
@@ -103,7 +97,7 @@ impl Failed {
 /// Fewest replicas that a cluster runs in place of others, until its own HPA has observed their load
 /// (docs/design.md#failover).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Floor {
+pub struct ReplacementMin {
     /// Number of replicas, including its own.
     pub replicas: Replicas,
     /// When they were requested, or when the last cluster was replaced.
@@ -114,9 +108,9 @@ pub struct Floor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// Replicas that it ran.
-    pub ran: Replicas,
+    pub replicas: Replicas,
     /// The part of them that no cluster has been asked to run yet.
-    pub due: Replicas,
+    pub uncovered: Replicas,
     /// Since when.
     pub since: Timestamp,
 }
@@ -132,7 +126,7 @@ pub struct Assist {
 
 /// A cluster that cannot scale (docs/design.md#clusters-that-cannot-scale). Counts after `delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stuck {
+pub struct ScaleUpBlocked {
     /// Why.
     pub cause: Cause,
     /// Since when.

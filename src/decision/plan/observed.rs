@@ -2,12 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Basis, Memory, Policy};
+use super::{AssignmentHash, Memory, Policy};
 use crate::decision::hpa::behavior::Rules;
 use crate::decision::load::Load;
 use crate::decision::split::Replicas;
 
-/// Longest wait for a cluster to confirm a write ([`Cluster::overdue`]).
+/// Longest wait for a cluster to confirm a write ([`Cluster::unresponsive`]).
 pub const UNCONFIRMED: SignedDuration = SignedDuration::from_secs(60);
 /// Longest wait for the replicas of a cluster to become ready; Karmada ends evictions after the same time.
 pub const UNREADY: SignedDuration = SignedDuration::from_secs(600);
@@ -93,18 +93,9 @@ pub struct Hpa {
     pub confirmed: bool,
     /// Until it is confirmed: the greatest `maxReplicas` that may be in effect, from [`super::Action::ApplyHpa`] of
     /// that write.
-    pub outstanding: Replicas,
+    pub pending_max: Replicas,
     /// Whether it was last written without the user's scale-down ([`super::Action::ApplyHpa`]).
-    pub held: bool,
-}
-
-impl Hpa {
-    /// The greatest `maxReplicas` that may be in effect.
-    #[must_use]
-    pub fn ceiling(&self) -> Replicas {
-        let written = self.written.unwrap_or_default().max;
-        if self.confirmed { written } else { written.max(self.outstanding) }
-    }
+    pub scale_down_disabled: bool,
 }
 
 /// A cluster that the rules select, or that still has an HPA or an entry.
@@ -114,7 +105,7 @@ pub struct Cluster<'a> {
     /// Its name.
     pub name: &'a str,
     /// Whether the rules select it, failed or not.
-    pub chosen: bool,
+    pub is_candidate: bool,
     /// Whether its Cluster was deleted: nothing can be evicted from it.
     pub deleted: bool,
     /// Its state.
@@ -125,12 +116,12 @@ pub struct Cluster<'a> {
     pub priority: Option<i32>,
     /// Its thresholds.
     pub limits: Limits,
-    /// `clusterHPAPreference` in replicas: the share of the cluster that the workload may use ([`Self::cap`]).
-    pub cap: Option<Replicas>,
+    /// `clusterHPAPreference` in replicas: the share of the cluster that the workload may use ([`Self::usage_limit_of`]).
+    pub usage_limit: Option<Replicas>,
     /// Reported replicas; `None` until reported.
     pub current: Option<Replicas>,
     /// Replicas that its HPA last reported, whether or not the cluster answers.
-    pub last: Option<Replicas>,
+    pub hpa_current: Option<Replicas>,
     /// Ready replicas; 0 for a cluster that does not answer.
     pub ready: Replicas,
     /// Whether it still runs replicas of an older template.
@@ -140,9 +131,9 @@ pub struct Cluster<'a> {
     /// Further replicas that would fit; `None` while unknown, which counts as 0.
     pub available: Option<Replicas>,
     /// `desiredReplicas` of its HPA, as confirmed; `None` while unknown.
-    pub desired: Option<Replicas>,
+    pub hpa_desired_confirmed: Option<Replicas>,
     /// `desiredReplicas` of its HPA, as last reported, also within bounds that it had before.
-    pub wished: Option<Replicas>,
+    pub hpa_desired: Option<Replicas>,
     /// Load that its HPA measures; `None` while unknown.
     pub load: Option<Load>,
     /// How its replicas can be written.
@@ -158,14 +149,14 @@ pub struct Cluster<'a> {
     /// When Karmada ends the eviction at the latest; `None` where it has no task, or one that waits for a user.
     pub eviction_ends: Option<Timestamp>,
     /// Whether the workload of that name there is not Karmada's, and fhpa has no HPA for it: none of it is scaled.
-    pub left_alone: bool,
+    pub not_karmadas: bool,
     /// Whether its last write has been unconfirmed for longer than the others should wait.
-    pub overdue: bool,
+    pub unresponsive: bool,
     /// Whether its HPA scaled so short a time ago that the reported replicas may be those from before.
-    pub scaled: bool,
+    pub scaled_recently: bool,
     /// Whether it has answered again for so short a time that what it runs may not be reported yet: it is not asked for
     /// more, because that is counted from what it runs.
-    pub returned: bool,
+    pub back_recently: bool,
     /// The target of the previous plan; `None` when it had none.
     pub target: Option<Bounds>,
     /// State kept by the previous plan.
@@ -173,64 +164,16 @@ pub struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    /// Ready replicas, without the extra ones of a rollout.
+    /// The bounds last written to its HPA, where that is not being deleted.
     #[must_use]
-    pub fn stays_ready(&self) -> Replicas {
-        self.ready.min(self.requested())
+    pub fn written(&self) -> Option<Bounds> {
+        self.hpa?.written
     }
 
-    /// As [`Self::may_run`], without the extra pods of a rollout: they end with it, so they replace none of another
-    /// cluster, and none leaves to make room for them.
+    /// Whether its HPA has not confirmed what was written last.
     #[must_use]
-    pub fn stays(&self) -> Replicas {
-        self.may_run().min(self.requested())
-    }
-
-    /// As [`Self::may_run`], as far as its max must allow them: a max does not concern the extra pods of a rollout, so
-    /// they raise none above the one that is written.
-    #[must_use]
-    pub fn keeps(&self) -> Replicas {
-        let written = self.hpa.and_then(|hpa| hpa.written).unwrap_or_default().max;
-        self.may_run().min(self.stays().max(written))
-    }
-
-    /// Reported replicas without the extra ones of a rollout; `None` until reported.
-    #[must_use]
-    pub fn stays_requested(&self) -> Option<Replicas> {
-        Some(self.current?.min(self.requested()))
-    }
-
-    /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.
-    fn requested(&self) -> Replicas {
-        let reported = self.last.filter(|_| self.rolling);
-        reported.map_or(Replicas::MAX, |last| self.desired.map_or(last, |desired| desired.min(last)))
-    }
-
-    /// Replicas that run or are starting; these are never removed for other clusters
-    /// (docs/design.md#law-3-keep-ready-pods). Restarting pods count: a bound below them would stop one.
-    #[must_use]
-    pub fn running(&self) -> Replicas {
-        self.ready.max(self.current.unwrap_or_default().saturating_sub(self.pending))
-    }
-
-    /// As [`Self::running`]; while the replicas of a workload that the cluster has are unknown, those that its HPA last
-    /// reported or asked for, else its entry, as far as its HPA leaves them. Unknown ones are not none: a cluster that
-    /// answers again is not reported at once.
-    #[must_use]
-    pub fn may_run(&self) -> Replicas {
-        let wished = || self.last.map(|last| last.max(self.wished.unwrap_or_default()));
-        let known = if self.is_unknown() && !self.left_alone { wished().or(self.entry) } else { None };
-        let left = self.hpa.filter(|hpa| hpa.written.is_some()).map_or(Replicas::MAX, |hpa| hpa.ceiling());
-        self.running().max(known.unwrap_or_default().min(left)).max(self.unreported())
-    }
-
-    /// Replicas that its HPA asked for a short while ago, within its max: the HPA may be reported before the workload, and
-    /// its max is not lowered to what ran before.
-    fn unreported(&self) -> Replicas {
-        let hpa = self.hpa.filter(|_| self.scaled && !self.memory.zero && self.current.is_some());
-        let most = hpa.and_then(|hpa| hpa.written).map_or(0, |written| written.max);
-        // In the moment in which an HPA scales up it still reports the replicas from before.
-        self.last.and(self.wished).unwrap_or_default().min(most).saturating_sub(self.pending)
+    pub fn is_unconfirmed(&self) -> bool {
+        self.hpa.is_some_and(|hpa| !hpa.confirmed)
     }
 
     /// Whether it has the workload, and does not tell its replicas.
@@ -243,25 +186,7 @@ impl Cluster<'_> {
     /// there.
     #[must_use]
     pub fn is_unseen(&self) -> bool {
-        let unconfirmed = self.hpa.is_some_and(|hpa| hpa.written.is_some() && !hpa.confirmed);
-        self.is_unknown() && self.last.is_none() && unconfirmed
-    }
-
-    /// `current - pending + available`, within the share that the workload may use.
-    #[must_use]
-    pub fn capacity(&self) -> Replicas {
-        let settled = self.current.unwrap_or_default().saturating_sub(self.pending);
-        settled.saturating_add(self.available.unwrap_or_default()).min(self.cap.unwrap_or(Replicas::MAX))
-    }
-
-    /// Replicas that `maxResourceUsage` of `clusterHPAPreference` allows where `whole` replicas would fit into the
-    /// empty cluster. Rounded down; a share outside 0..=1 is clamped.
-    #[must_use]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    pub fn cap(whole: Replicas, share: f64) -> Replicas {
-        // The small addend repairs products such as 0.29 * 100 that are slightly below a whole number.
-        let replicas = (f64::from(whole) * share.clamp(0.0, 1.0) + 1e-9).floor();
-        (replicas as Replicas).min(whole)
+        self.is_unknown() && self.hpa_current.is_none() && self.written().is_some() && self.is_unconfirmed()
     }
 }
 
@@ -317,8 +242,8 @@ pub struct Request<'a> {
     pub scale_down_tolerance: Option<f64>,
     /// When a WorkloadRebalancer last asked for a new division.
     pub rescheduled: Option<Timestamp>,
-    /// The basis of the previous plan, with [`Cluster::target`] of each cluster.
-    pub basis: Option<Basis>,
+    /// The hash of the previous plan, with [`Cluster::target`] of each cluster.
+    pub assignment_hash: Option<AssignmentHash>,
     /// The clusters.
     pub clusters: Vec<Cluster<'a>>,
     /// How evicted replicas are removed.
@@ -344,14 +269,14 @@ pub struct Request<'a> {
     /// Since when this controller acts without a halt; `None`: always.
     pub acts_since: Option<Timestamp>,
     /// Since when a cluster could go to zero.
-    pub idle: Option<Timestamp>,
+    pub idle_since: Option<Timestamp>,
     /// When bounds were last divided: by a new assignment or a rebalance.
-    pub divided: Option<Timestamp>,
+    pub last_rebalanced: Option<Timestamp>,
 }
 
 impl Request<'_> {
     /// Whether headroom received at `got` still affects a decision.
-    pub(super) fn minds(&self, got: Timestamp) -> bool {
+    pub(super) fn still_matters(&self, got: Timestamp) -> bool {
         self.within(Some(got), self.window.max(REACTION))
     }
 
@@ -378,7 +303,7 @@ impl Request<'_> {
 mod tests {
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{Bounds, Cluster, Hpa, HpaVersion, Request};
+    use super::Request;
 
     #[test]
     fn what_a_cluster_got_matters_for_the_window() {
@@ -388,35 +313,6 @@ mod tests {
             window: SignedDuration::from_secs(300),
             ..Request::default()
         };
-        assert_eq!([1_000, 1_299, 1_300].map(|second| at(second).minds(got)), [true, true, false]);
-    }
-
-    #[test]
-    fn a_share_of_a_cluster_is_rounded_down() {
-        let caps = [(100, 0.29), (10, 0.25), (7, 1.0), (3, 0.1), (5, -1.0), (5, 2.0), (5, f64::NAN)];
-        assert_eq!(caps.map(|(whole, share)| Cluster::cap(whole, share)), [29, 2, 7, 0, 0, 5, 0]);
-    }
-
-    #[test]
-    fn capacity_is_what_runs_and_what_would_fit() {
-        let cluster = Cluster { current: Some(10), pending: 4, available: Some(3), ..Cluster::default() };
-        assert_eq!((cluster.capacity(), cluster.running()), (9, 6));
-        assert_eq!(Cluster { cap: Some(7), ..cluster }.capacity(), 7);
-        assert_eq!(Cluster { ready: 8, ..cluster }.running(), 8);
-    }
-
-    #[test]
-    fn unknown_replicas_are_not_none() {
-        let entered = Cluster { entry: Some(3), ..Cluster::default() };
-        assert_eq!((entered.running(), entered.may_run()), (0, 3));
-        assert_eq!(Cluster { last: Some(5), ..entered }.may_run(), 5);
-        assert_eq!(Cluster { left_alone: true, ..entered }.may_run(), 0);
-        assert_eq!(Cluster { current: Some(0), last: Some(5), ..entered }.may_run(), 0);
-        // A cluster that lost it and got it back: its HPA still tells what there was.
-        let written = Some(Bounds { min: 2, max: 2 });
-        let hpa = |confirmed| Some(Hpa { written, version: HpaVersion::V2, confirmed, outstanding: 9, held: false });
-        assert_eq!(Cluster { last: Some(5), hpa: hpa(true), ..entered }.may_run(), 2);
-        assert_eq!(Cluster { last: Some(5), hpa: hpa(false), ..entered }.may_run(), 5);
-        assert_eq!(Cluster { entry: None, last: Some(5), ..entered }.may_run(), 0);
+        assert_eq!([1_000, 1_299, 1_300].map(|second| at(second).still_matters(got)), [true, true, false]);
     }
 }

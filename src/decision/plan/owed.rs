@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::assignee::{Assignee, sum};
+use super::row::{Row, assigned, assigned_mut, sum};
 use super::transition::leaves;
-use super::{Cluster, ClusterState, Floor, Lost, Request};
+use super::{Cluster, ClusterState, Lost, ReplacementMin, Request};
 use crate::decision::split::Replicas;
 
 /// Whether its replicas can still be observed.
@@ -14,7 +14,7 @@ pub(super) fn still_runs(cluster: &Cluster<'_>) -> bool {
 
 /// Whether it has an HPA or an entry that can be removed.
 pub(super) fn holds(cluster: &Cluster<'_>) -> bool {
-    cluster.entry.is_some() || cluster.hpa.is_some_and(|hpa| hpa.written.is_some())
+    cluster.entry.is_some() || cluster.written().is_some()
 }
 
 /// Replicas owed for a cluster that does not stay; `assigned`: the rules assigned it nothing, as with a weight of 0.
@@ -26,20 +26,20 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool,
     let away = cluster.state == ClusterState::Away;
     if let Some(lost) = cluster.memory.lost {
         // Its max allows them first, so that none of them goes unseen when the controller dies in between.
-        let allowed = cluster.hpa.and_then(|hpa| hpa.written).is_none_or(|written| written.max >= cluster.may_run());
-        let more = if away || !allowed { 0 } else { cluster.may_run().saturating_sub(lost.ran) };
-        let ran = lost.ran.saturating_add(more);
-        // Floors end under Duplicated: under the next policy all that it runs is asked for again.
-        let due = if divides || away { lost.due.saturating_add(more) } else { ran };
-        return Some(Lost { ran, due, ..lost });
+        let allowed = cluster.written().is_none_or(|written| written.max >= cluster.may_run());
+        let more = if away || !allowed { 0 } else { cluster.may_run().saturating_sub(lost.replicas) };
+        let replicas = lost.replicas.saturating_add(more);
+        // They end under Duplicated: under the next policy all that it runs is asked for again.
+        let uncovered = if divides || away { lost.uncovered.saturating_add(more) } else { replicas };
+        return Some(Lost { replicas, uncovered, ..lost });
     }
-    let asked = cluster.memory.floor();
+    let asked = cluster.memory.replacement_replicas();
     if asked == 0 && (!holds(cluster) || !away && !leaves(cluster, assigned)) {
         return None;
     }
-    let ran = ran(cluster, away).max(asked);
-    let more = cluster.memory.others.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
-    (ran > 0).then_some(Lost { ran, due: ran.saturating_sub(more), since: request.now })
+    let replicas = cluster.last_ran(away).max(asked);
+    let more = cluster.memory.other_replicas.filter(|_| away).map_or(0, |before| others.saturating_sub(before));
+    (replicas > 0).then_some(Lost { replicas, uncovered: replicas.saturating_sub(more), since: request.now })
 }
 
 /// What is owed, with the wait for the replacement begun anew where nobody was `asked`: no other cluster answers, the
@@ -56,40 +56,18 @@ pub(super) fn renewal(request: &Request<'_>, lost: Lost) -> Option<Timestamp> {
 
 /// Stores, for a cluster that stopped answering, the replicas that the others run, were asked to run in place of yet
 /// others, or are about to be, which are `due`: these will replace none of its own.
-pub(super) fn remember_others(due: Replicas, assignees: &mut [Assignee<'_, '_>]) {
-    let all = sum(assignees.iter().map(Assignee::asked)).saturating_add(due);
-    for assignee in assignees {
-        let others = all.saturating_sub(assignee.asked());
-        let memory = &mut assignee.target.memory;
-        memory.others = if assignee.participant.cluster.state == ClusterState::Silent {
-            memory.others.or(Some(others))
-        } else {
-            None
-        };
+pub(super) fn remember_others(due: Replicas, rows: &mut [Row<'_>]) {
+    let all = sum(assigned(rows).map(Row::asked)).saturating_add(due);
+    for row in assigned_mut(rows) {
+        let others = all.saturating_sub(row.asked());
+        let silent = row.cluster.state == ClusterState::Silent;
+        row.memory.other_replicas = if silent { row.memory.other_replicas.or(Some(others)) } else { None };
     }
 }
 
-/// What is owed of a leaving cluster, or covered by it: what it runs, was asked to run in place of others and does not
-/// yet, or no longer runs because its max was lowered.
-pub(super) fn covers(cluster: &Cluster<'_>, due: Replicas) -> Replicas {
-    let running = cluster.may_run();
-    let lowered = cluster.hpa.and_then(|hpa| hpa.written).is_some_and(|written| written.max <= running);
-    running.max(cluster.memory.floor()).max(if lowered { due } else { 0 })
-}
-
-/// The floor of a leaving cluster: what it was asked to run, as far as nobody else was asked since.
-pub(super) fn unserved(cluster: &Cluster<'_>, lost: Lost) -> Option<Floor> {
-    let floor = cluster.memory.floor?;
-    let replicas = floor.replicas.min(lost.due);
-    (replicas > 0).then_some(Floor { replicas, ..floor })
-}
-
-/// Replicas that it runs, or last reported.
-///
-/// Workload and HPA are reported one after the other, seconds apart: of a cluster that stopped answering in between the
-/// report with more replicas counts.
-fn ran(cluster: &Cluster<'_>, away: bool) -> Replicas {
-    let last = if away { cluster.current.max(cluster.last) } else { cluster.current.or(cluster.last) };
-    let reported = last.or(cluster.entry).unwrap_or_default().saturating_sub(cluster.pending);
-    if away { reported } else { cluster.may_run().max(if cluster.entry.is_none() { reported } else { 0 }) }
+/// The replacement min of a leaving cluster: what it was asked to run, as far as nobody else was asked since.
+pub(super) fn unserved(cluster: &Cluster<'_>, lost: Lost) -> Option<ReplacementMin> {
+    let min = cluster.memory.replacement_min?;
+    let replicas = min.replicas.min(lost.uncovered);
+    (replicas > 0).then_some(ReplacementMin { replicas, ..min })
 }

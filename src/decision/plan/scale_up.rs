@@ -52,7 +52,7 @@ impl Request<'_> {
 
     /// Forgets what was added to a cluster before the periods of the policies; `requested` is whether what was asked
     /// for last may still be added.
-    pub(super) fn age(&self, memory: &mut Memory, requested: bool) {
+    pub(super) fn expire(&self, memory: &mut Memory, requested: bool) {
         if !requested {
             memory.scale_ups.settle(self.now);
         }
@@ -104,13 +104,13 @@ mod tests {
         let mut request = Request { now, ..request(Select::Min, None) };
         let mut memory = Memory::default();
         request.remember(&mut memory, 1);
-        request.age(&mut memory, true);
+        request.expire(&mut memory, true);
         assert_eq!(request.most(6, &memory.scale_ups), 7, "5 and 2");
-        request.age(&mut memory, false);
+        request.expire(&mut memory, false);
         request.remember(&mut memory, 1);
         assert_eq!(request.most(7, &memory.scale_ups), 7);
         request.now += jiff::SignedDuration::from_secs(60);
-        request.age(&mut memory, true);
+        request.expire(&mut memory, true);
         assert_eq!(request.most(7, &memory.scale_ups), 8, "the first no longer counts");
     }
 

@@ -3,48 +3,26 @@
 
 use std::cmp::Ordering;
 
-use super::assignment::{Target, Targets};
+use super::row::{Row, Transition};
 use super::{Bounds, Cluster, ClusterState, Hold, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 
 /// Divisor of the replicas that a cluster releases before its replacement runs, where there is no headroom for both.
 const PART: Replicas = 4;
 
-/// The change of a cluster for now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Transition {
-    /// Have these bounds.
-    Have {
-        /// The bounds; [`Bounds::NONE`] while the budget has no room for it.
-        bounds: Bounds,
-        /// Why they differ from the target.
-        hold: Option<Hold>,
-        /// Its HPA may not scale down.
-        held: bool,
-    },
-    /// Leave: run no more than these until the others are ready. [`Bounds::NONE`]: at once.
-    Leave(Bounds),
-    /// Its HPA and its entry are removed at once.
-    Drop,
-    /// No change.
-    Rest,
-}
-
-/// The transition of each cluster, in their order.
+/// Sets the transition of each cluster.
 ///
 /// A max is not lowered below the running replicas, except for a threshold of the user, under Duplicated, and where the
 /// budget is below the running replicas. While a cluster keeps replicas above its target, the targets of the others are
 /// cut in proportion. A leaving cluster releases its headroom first, and replicas only where the others could not
 /// otherwise have their running or replacement replicas; for the latter leaving clusters keep `kept` replicas.
-pub(super) fn transitions(
-    request: &Request<'_>,
-    clusters: &[&Cluster<'_>],
-    targets: &Targets,
-    kept: Replicas,
-) -> Vec<Transition> {
-    let wanted: Vec<Transition> =
-        clusters.iter().zip(targets).map(|(cluster, target)| wish(request, cluster, target.as_ref())).collect();
-    if request.policy.divides() { fit(request, clusters, targets, kept, wanted) } else { wanted }
+pub(super) fn transitions(request: &Request<'_>, rows: &mut [Row<'_>], kept: Replicas) {
+    for row in rows.iter_mut() {
+        row.transition = wish(request, row);
+    }
+    if request.policy.divides() {
+        fit(request, rows, kept);
+    }
 }
 
 /// Whether a cluster without bounds still has something that must be removed; `assigned`: the rules gave it nothing,
@@ -61,35 +39,10 @@ pub(super) fn is_known(cluster: &Cluster<'_>) -> bool {
     cluster.hpa.is_some() || cluster.entry.is_some()
 }
 
-/// Replicas that it runs, and at least one where it has an entry. An HPA without an entry, from before it left, may
-/// wait like a new cluster: running replicas of a cluster that leaves are not removed for it.
-pub(super) fn present(cluster: &Cluster<'_>) -> Replicas {
-    at_least_one(cluster, cluster.may_run())
-}
-
-fn at_least_one(cluster: &Cluster<'_>, replicas: Replicas) -> Replicas {
-    replicas.max(cluster.entry.is_some().into())
-}
-
-/// Replicas that a leaving cluster may still run: none when it has left the binding, and at most the max last written
-/// for it while it leaves, so that several such clusters do not release twice. A max that it has not confirmed releases
-/// nothing that its HPA added since. Nothing was written to one that never had an HPA.
-pub(super) fn frozen(cluster: &Cluster<'_>) -> Replicas {
-    let (Some(_), Some(hpa)) = (cluster.entry, cluster.hpa) else {
-        return cluster.entry.map_or(0, |_| cluster.may_run());
-    };
-    let Some(written) = hpa.written else { return 0 };
-    let kept = cluster.memory.lost.map_or(Replicas::MAX, |lost| {
-        let more = cluster.may_run().saturating_sub(lost.ran);
-        written.max.saturating_add(more)
-    });
-    cluster.may_run().min(kept.max(written.max).min(hpa.ceiling()))
-}
-
 /// Bounds of a leaving cluster that may still run `max` replicas. Its min stays: its HPA would remove what only the min
 /// holds before it is ready elsewhere.
 fn remaining(cluster: &Cluster<'_>, max: Replicas) -> Bounds {
-    let written = cluster.hpa.and_then(|hpa| hpa.written);
+    let written = cluster.written();
     let min = written.map_or(0, |written| written.min).max(1);
     Bounds { min: min.min(max), max }
 }
@@ -99,31 +52,23 @@ pub(super) fn part(ran: Replicas) -> Replicas {
     ran.checked_div(PART).unwrap_or_default().max(1)
 }
 
-/// The target with its replacement replicas as min, and where replicas cannot be written with those of an assist, too.
-pub(super) fn floored(cluster: &Cluster<'_>, Target { bounds, memory, .. }: Target) -> Bounds {
-    let asked = memory.assist.filter(|_| !cluster.reach.scale).map_or(0, |assist| assist.replicas);
-    Bounds { min: bounds.min.max(memory.floor()).max(asked).min(bounds.max), ..bounds }
-}
-
-fn wish(request: &Request<'_>, cluster: &Cluster<'_>, target: Option<&Target>) -> Transition {
-    match (cluster.state, target) {
-        (ClusterState::Away, _) => Transition::Drop,
-        (ClusterState::Serving | ClusterState::Silent, Some(&whole @ Target { bounds: target, memory, held, .. }))
-            if target.is_some() =>
-        {
-            let running = if request.policy.divides() { cluster.keeps().min(cluster.limits.most) } else { 0 };
-            let bounds =
-                floored(cluster, Target { bounds: Bounds { max: target.max.max(running), ..target }, ..whole });
+fn wish(request: &Request<'_>, row: &Row<'_>) -> Transition {
+    let Row { cluster, bounds: target, .. } = *row;
+    match cluster.state {
+        ClusterState::Away => Transition::Drop,
+        ClusterState::Serving | ClusterState::Silent if target.is_some() => {
+            let running = if request.policy.divides() { cluster.max_to_keep().min(cluster.limits.most) } else { 0 };
+            let bounds = row.with_requests(target.max.max(running));
             let replicas = bounds.min;
-            let replaces = (replicas > target.min).then_some(match memory.floor {
+            let replaces = (replicas > target.min).then_some(match row.memory.replacement_min {
                 Some(_) => Hold::Replaces { replicas },
                 None => Hold::Assists { replicas },
             });
             let hold = if running > target.max { Some(Hold::Running { running }) } else { replaces };
-            Transition::Have { bounds, hold, held }
+            Transition::Have { bounds, hold, scale_down_disabled: row.scale_down_disabled }
         }
-        _ if leaves(cluster, target.is_some()) => Transition::Leave(remaining(cluster, frozen(cluster))),
-        (ClusterState::Serving | ClusterState::Silent | ClusterState::Leaving { .. }, _) => Transition::Rest,
+        _ if leaves(cluster, row.is_assigned()) => Transition::Leave(remaining(cluster, cluster.max_while_leaving())),
+        ClusterState::Serving | ClusterState::Silent | ClusterState::Leaving { .. } => Transition::Rest,
     }
 }
 
@@ -151,48 +96,47 @@ struct Line<'a> {
     due: Replicas,
 }
 
+impl<'a> Line<'a> {
+    /// Of a cluster that stays; `told` is whether any cluster reports its replicas.
+    fn of(at: usize, row: &Row<'a>, bounds: Bounds, told: bool) -> Self {
+        let (cluster, target) = (row.cluster, row.bounds);
+        let running = cluster.may_run();
+        let stays = cluster.at_least_entry_without_surge();
+        Self {
+            at,
+            name: cluster.name,
+            weight: target.max.into(),
+            max: bounds.max,
+            gentle: running.max(target.min).max(bounds.min).min(bounds.max),
+            busy: row.busy().min(bounds.max),
+            asked: stays.max(row.memory.replacement_replicas()).min(bounds.max),
+            stays: stays.min(bounds.max),
+            running: cluster.at_least_entry().min(bounds.max),
+            ready: row.ready_or_min(told).min(bounds.max),
+            due: running.min(target.max).max(target.min).min(bounds.max),
+        }
+    }
+
+    /// Of a cluster that leaves and may still run `max` replicas.
+    fn leaving(at: usize, cluster: &'a Cluster<'a>, max: Replicas) -> Self {
+        let gentle = max.saturating_sub(part(cluster.memory.lost.map_or(max, |lost| lost.replicas)));
+        let (name, weight) = (cluster.name, max.into());
+        Self { at, name, weight, max, gentle, busy: 0, asked: 0, stays: 0, running: 0, ready: 0, due: 0 }
+    }
+}
+
 /// Cuts the transitions to the budget: first leaving clusters, as far as the others need their running or replacement
 /// replicas; then the others, first headroom, then min - a new cluster waits rather than take running replicas - then
 /// replicas that start, and last running replicas above a target.
-fn fit(
-    request: &Request<'_>,
-    clusters: &[&Cluster<'_>],
-    targets: &Targets,
-    kept: Replicas,
-    mut transitions: Vec<Transition>,
-) -> Vec<Transition> {
+fn fit(request: &Request<'_>, rows: &mut [Row<'_>], kept: Replicas) {
     let budget = u64::from(request.total.max);
     // Where nobody reports the replicas of a kind, all look as if they had not begun.
-    let told = clusters.iter().any(|cluster| cluster.current.is_some());
+    let told = rows.iter().any(|row| row.cluster.current.is_some());
     let (mut stay, mut go) = (Vec::new(), Vec::new());
-    for (at, ((cluster, target), transition)) in clusters.iter().zip(targets).zip(&transitions).enumerate() {
-        match transition {
-            Transition::Have { bounds, .. } => {
-                let whole = *target;
-                let target = target.map(|target| target.bounds).unwrap_or_default();
-                let running = cluster.may_run();
-                let gentle = running.max(target.min).max(bounds.min).min(bounds.max);
-                let due = running.min(target.max).max(target.min).min(bounds.max);
-                let weight = target.max.into();
-                let running = present(cluster).min(bounds.max);
-                let unknown = cluster.is_unknown() && !(told && cluster.is_unseen());
-                let ready = if unknown { cluster.may_run() } else { cluster.ready };
-                let ready = at_least_one(cluster, ready).max(target.min).min(bounds.max);
-                let asked = whole.map_or(0, |target| target.memory.floor());
-                let busy = running.max(asked).min(bounds.max);
-                let stays = at_least_one(cluster, cluster.stays());
-                let (asked, stays) = (stays.max(asked).min(bounds.max), stays.min(bounds.max));
-                let (name, max) = (cluster.name, bounds.max);
-                stay.push(Line { at, name, weight, max, gentle, busy, asked, stays, running, ready, due });
-            }
-            Transition::Leave(Bounds { max, .. }) => {
-                let weight = (*max).into();
-                let gentle = max.saturating_sub(part(cluster.memory.lost.map_or(*max, |lost| lost.ran)));
-                let (name, max) = (cluster.name, *max);
-                let line =
-                    Line { at, name, weight, max, gentle, busy: 0, asked: 0, stays: 0, running: 0, ready: 0, due: 0 };
-                go.push(line);
-            }
+    for (at, row) in rows.iter().enumerate() {
+        match row.transition {
+            Transition::Have { bounds, .. } => stay.push(Line::of(at, row, bounds, told)),
+            Transition::Leave(Bounds { max, .. }) => go.push(Line::leaving(at, row.cluster, max)),
             Transition::Drop | Transition::Rest => {}
         }
     }
@@ -206,22 +150,21 @@ fn fit(
         let over = sum(&stay).saturating_sub(room);
         cut(&mut stay, over, floor);
     }
-    for line in stay.iter().chain(&go) {
-        match transitions.get_mut(line.at) {
-            Some(Transition::Have { bounds, hold, .. }) if line.max < bounds.max => {
-                let target = targets.get(line.at).copied().flatten().map(|target| target.bounds).unwrap_or_default();
-                *bounds = Bounds { min: bounds.min.min(line.max), max: line.max };
-                *hold = match line.max.cmp(&target.max) {
+    for Line { at, max, .. } in stay.iter().chain(&go) {
+        let Some(row) = rows.get_mut(*at) else { continue };
+        match &mut row.transition {
+            Transition::Have { bounds, hold, .. } if *max < bounds.max => {
+                *bounds = Bounds { min: bounds.min.min(*max), max: *max };
+                *hold = match max.cmp(&row.bounds.max) {
                     Ordering::Less => Some(Hold::Budget),
                     Ordering::Equal => None,
                     Ordering::Greater => *hold,
                 };
             }
-            Some(Transition::Leave(bounds)) => *bounds = Bounds { min: bounds.min.min(line.max), max: line.max },
-            _ => {}
+            Transition::Leave(bounds) => *bounds = Bounds { min: bounds.min.min(*max), max: *max },
+            Transition::Have { .. } | Transition::Drop | Transition::Rest => {}
         }
     }
-    transitions
 }
 
 fn sum(lines: &[Line<'_>]) -> u64 {

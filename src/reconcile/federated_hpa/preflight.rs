@@ -128,7 +128,7 @@ impl FederatedHpaWorker {
     ) -> Result<(), Failure> {
         let entry = &view.federated_hpa;
         let observed = observe(view, binding, placement_spec, &self.live, (self.clock)());
-        let chosen = observed.request.clusters.iter().filter(|cluster| cluster.chosen);
+        let chosen = observed.request.clusters.iter().filter(|cluster| cluster.is_candidate);
         let chosen = chosen.map(|cluster| cluster.name).collect();
         let (adopts, own) = (adopts(&entry.object), entry.key().name);
         let counts = |found: &Found| found.hpa.name != *own && (!adopts || found.hpa.owner.is_some());

@@ -239,7 +239,7 @@ impl StoredHpa {
         let read = StoredMemberHpa::of(work);
         let owner = read.owner.as_ref()?;
         let owner = (owner.namespace.to_string(), owner.name.to_string());
-        let outstanding = read.hpa.outstanding;
+        let outstanding = read.hpa.pending_max;
         let bounds = read.hpa.written.unwrap_or(Bounds { min: 1, max: outstanding });
         let stored = Self {
             name: read.key.name.to_string(),
@@ -247,7 +247,7 @@ impl StoredHpa {
             deleting: read.deleting(),
             bounds,
             outstanding,
-            held: read.hpa.held,
+            held: read.hpa.scale_down_disabled,
         };
         Some((owner, stored))
     }

@@ -2,8 +2,8 @@
 
 use fhpa::decision::hpa::behavior::Select;
 use fhpa::decision::plan::{
-    Action, Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reason, Request, Stuck, Why,
-    plan,
+    Action, Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reason, Request,
+    ScaleUpBlocked, Why, plan,
 };
 use jiff::SignedDuration;
 
@@ -19,7 +19,7 @@ fn g8() -> Request<'static> {
 #[test]
 fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
     let mut request = to_zero(g8());
-    request.clusters[1].memory.zero = true;
+    request.clusters[1].memory.scaled_to_zero = true;
     let plan = plan(&request);
     assert_eq!(targets(&plan), named([("m1", 8, 10), ("m2", 1, 14)]));
     assert_eq!(scales(&plan), [("m2".to_owned(), 1, Why::ScaledFromZero)]);
@@ -35,10 +35,10 @@ fn pods_that_wait_for_less_than_the_delay_move_nothing() {
     let first = plan(&request);
     assert_eq!(targets(&first), named([("m1", 8, 23), ("m2", 1, 1)]));
     assert_eq!(first.next, Some(NOW + request.delay));
-    let since = of(&first, "m1").memory.stuck;
-    assert_eq!(since, Some(Stuck { cause: Cause::Pending, since: NOW }));
+    let since = of(&first, "m1").memory.scale_up_blocked;
+    assert_eq!(since, Some(ScaleUpBlocked { cause: Cause::Pending, since: NOW }));
     // Remembered, so that a restart does not begin anew.
-    request.clusters[0].memory.stuck = since;
+    request.clusters[0].memory.scale_up_blocked = since;
     request.now += request.delay;
     assert_eq!(targets(&plan(&request)), named([("m1", 8, 10), ("m2", 1, 14)]));
 }
@@ -59,7 +59,7 @@ fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
         let cluster = |name, priority, replicas| Cluster {
             priority: Some(priority),
             load: Some(HALF),
-            desired: Some(replicas),
+            hpa_desired_confirmed: Some(replicas),
             ..runs(name, replicas)
         };
         let m3 = cluster("m3", 1, replicas);
@@ -67,7 +67,7 @@ fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
     };
     let held = |plan: &Plan<'_>| -> Vec<(String, bool)> {
         let held = |step: &fhpa::decision::plan::Step<'_>| match step.action {
-            Action::ApplyHpa { cluster, held, .. } => Some((cluster.to_owned(), held)),
+            Action::ApplyHpa { cluster, scale_down_disabled: held, .. } => Some((cluster.to_owned(), held)),
             _ => None,
         };
         plan.now().filter_map(held).collect()
@@ -79,7 +79,7 @@ fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
 
     let mut drained = fleet(1);
     for cluster in &mut drained.clusters[..2] {
-        cluster.hpa.as_mut().unwrap().held = true;
+        cluster.hpa.as_mut().unwrap().scale_down_disabled = true;
     }
     let plan = plan(&drained);
     assert_eq!(targets(&plan), named([("m1", 1, 7), ("m2", 1, 9), ("m3", 1, 1)]));
@@ -96,7 +96,7 @@ fn clusters_of_one_tier_shrink_together() {
     );
     let plan = plan(&request);
     let held: Vec<_> = plan.now().map(|step| &step.action).collect();
-    assert!(matches!(held[..], [Action::ApplyHpa { cluster: "m1", held: true, .. }]), "{held:?}");
+    assert!(matches!(held[..], [Action::ApplyHpa { cluster: "m1", scale_down_disabled: true, .. }]), "{held:?}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn g10_headroom_is_divided_again_by_what_there_is_room_for() {
     assert_eq!(targets(&plan), named([("m1", 1, 8), ("m2", 1, 7), ("m3", 1, 7)]));
     assert_eq!(plan.next, Some(NOW + REACTION), "clusters have reacted to what moved");
     // Once in a period.
-    request.divided = ago(30);
+    request.last_rebalanced = ago(30);
     let early = fhpa::decision::plan::plan(&request);
     assert_eq!(targets(&early), named([("m1", 1, 7), ("m2", 1, 8), ("m3", 1, 7)]));
     assert_eq!(early.next, Some(NOW + SignedDuration::from_secs(30)));
@@ -145,7 +145,7 @@ fn a_cluster_that_does_not_tell_its_replicas_keeps_them_when_headroom_is_divided
     let cluster = |name| Cluster { available: Some(30), ..runs(name, 3) };
     let mut request = at_rest(
         Policy::Aggregated,
-        [(cluster("m1"), 2, 3), (cluster("m2"), 1, 3), (Cluster { last: Some(3), ..cluster("m3") }, 1, 3)],
+        [(cluster("m1"), 2, 3), (cluster("m2"), 1, 3), (Cluster { hpa_current: Some(3), ..cluster("m3") }, 1, 3)],
     );
     request.period = Some(MINUTE);
     let m3 = &mut request.clusters[2];
@@ -159,7 +159,7 @@ fn a_cluster_that_does_not_tell_its_replicas_keeps_them_when_headroom_is_divided
 /// m1 is at its max and wants twice as much; m2 wants less than it may have.
 fn at_max(policy: Policy) -> Request<'static> {
     let m1 = Cluster { load: Some(TWICE), available: Some(5), ..runs("m1", 8) };
-    let m2 = Cluster { desired: Some(4), available: Some(20), load: Some(HALF), ..runs("m2", 4) };
+    let m2 = Cluster { hpa_desired_confirmed: Some(4), available: Some(20), load: Some(HALF), ..runs("m2", 4) };
     at_rest(policy, [(m1, 1, 8), (m2, 1, 14)])
 }
 
@@ -212,11 +212,12 @@ fn limited(scale_assist: bool, limited: fn(&Cluster<'static>) -> Cluster<'static
 #[test]
 fn what_limited_the_split_of_the_user_for_a_moment_limits_it_no_longer() {
     for scale_assist in [true, false] {
-        let capped = limited(scale_assist, |m2| Cluster { cap: Some(8), ..*m2 });
+        let capped = limited(scale_assist, |m2| Cluster { usage_limit: Some(8), ..*m2 });
         assert_eq!(capped, [[20, 20], [32, 8], [20, 20]]);
         let silent = limited(scale_assist, |m2| {
             let written = Some(Bounds { min: 1, max: 5 });
-            let hpa = Hpa { written, version: HpaVersion::V2, confirmed: true, outstanding: 5, held: false };
+            let hpa =
+                Hpa { written, version: HpaVersion::V2, confirmed: true, pending_max: 5, scale_down_disabled: false };
             Cluster { state: ClusterState::Silent, hpa: Some(hpa), ..*m2 }
         });
         assert_eq!(silent, [[20, 20], [35, 5], [20, 20]]);
@@ -226,11 +227,11 @@ fn what_limited_the_split_of_the_user_for_a_moment_limits_it_no_longer() {
 #[test]
 fn within_the_window_nobody_gets_back_what_it_gave() {
     let mut request = at_max(Policy::Aggregated);
-    request.clusters[0].memory.gave = ago(299);
+    request.clusters[0].memory.last_donated = ago(299);
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 8), ("m2", 1, 14)]));
-    request.clusters[0].memory.gave = ago(300);
+    request.clusters[0].memory.last_donated = ago(300);
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 13), ("m2", 1, 9)]));
-    request.clusters[1].memory.got = ago(299);
+    request.clusters[1].memory.last_received = ago(299);
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 8), ("m2", 1, 14)]));
 }
 
@@ -238,19 +239,24 @@ fn within_the_window_nobody_gets_back_what_it_gave() {
 fn a_cluster_that_is_back_receives_its_headroom_with_its_hpa() {
     let mut request = at_max(Policy::Aggregated);
     let m2 = &mut request.clusters[1];
-    (m2.hpa, m2.desired, m2.load, m2.memory.got) = (None, None, None, ago(400));
+    (m2.hpa, m2.hpa_desired_confirmed, m2.load, m2.memory.last_received) = (None, None, None, ago(400));
     let mut waiting = request.clone();
-    waiting.clusters[1].hpa =
-        Some(Hpa { written: None, version: HpaVersion::V2, confirmed: false, outstanding: 1, held: false });
+    waiting.clusters[1].hpa = Some(Hpa {
+        written: None,
+        version: HpaVersion::V2,
+        confirmed: false,
+        pending_max: 1,
+        scale_down_disabled: false,
+    });
     let seen = plan(&waiting);
     assert_eq!(of(&seen, "m2").received(&waiting), ago(400), "the old HPA is still there");
     let seen = plan(&request);
     let written = seen.now().any(|step| matches!(step.action, Action::ApplyHpa { cluster: "m2", .. }));
     assert!(written, "{:?}", seen.steps);
-    assert_eq!(of(&seen, "m2").memory.got, Some(NOW));
+    assert_eq!(of(&seen, "m2").memory.last_received, Some(NOW));
 
     let mut begun = at_max(Policy::Aggregated);
-    begun.clusters[1].memory.got = Some(NOW);
+    begun.clusters[1].memory.last_received = Some(NOW);
     begun.now += WINDOW - SignedDuration::from_secs(1);
     assert_eq!(targets(&plan(&begun)), named([("m1", 1, 8), ("m2", 1, 14)]));
     begun.now += SignedDuration::from_secs(1);
@@ -267,11 +273,11 @@ fn the_split_of_the_user_comes_back_when_the_full_cluster_has_room_again() {
     let full = plan(&seen);
     assert_eq!(targets(&full), named([("m1", 1, 5), ("m2", 1, 15)]));
     for (cluster, share) in request.clusters.iter_mut().zip(&full.shares) {
-        cluster.memory = Memory { assist: None, stuck: None, ..share.memory };
+        cluster.memory = Memory { assist: None, scale_up_blocked: None, ..share.memory };
         (cluster.target, cluster.hpa.as_mut().unwrap().written) = (Some(share.target), Some(share.target));
     }
     let m1 = &mut request.clusters[0];
-    (m1.current, m1.ready, m1.pending, m1.desired) = (Some(5), 5, 0, Some(5));
+    (m1.current, m1.ready, m1.pending, m1.hpa_desired_confirmed) = (Some(5), 5, 0, Some(5));
     request.now += WINDOW;
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 5), ("m2", 1, 15)]));
     request.clusters[0].available = Some(1);

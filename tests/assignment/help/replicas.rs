@@ -78,7 +78,7 @@ fn help_is_asked_for_once_and_again_only_for_more() {
     let mut request = short(Policy::Aggregated, [room("c2", 30), room("c3", 1)]);
     let first = plan(&request);
     let memories: Vec<Memory> = first.shares.iter().map(|share| share.memory).collect();
-    assert_eq!((memories[0].helped, memories[1].assist), (4, Some(Assist { replicas: 6, since: NOW })));
+    assert_eq!((memories[0].covered_replicas, memories[1].assist), (4, Some(Assist { replicas: 6, since: NOW })));
     for (cluster, memory) in request.clusters.iter_mut().zip(&memories) {
         cluster.memory = *memory;
     }
@@ -96,8 +96,8 @@ fn help_that_brings_a_metric_within_the_tolerance_is_not_asked_for_anew_when_its
     let c1 = |value| Cluster { available: Some(5), load: at(value), ..runs("c1", 6) };
     let remembered = |value| {
         let mut request = at_rest(Policy::StaticWeighted, [(c1(value), 1, 6), (room("c2", 20), 1, 3)]);
-        request.clusters[0].memory.helped = 2;
-        of(&plan(&request), "c1").memory.helped
+        request.clusters[0].memory.covered_replicas = 2;
+        of(&plan(&request), "c1").memory.covered_replicas
     };
     assert_eq!([110, 101].map(remembered), [2, 2], "without the help it is at its max again");
     assert_eq!(remembered(100), 0, "it needs no more");
@@ -159,16 +159,16 @@ fn an_unconfirmed_write_does_not_make_a_cluster_ask_again() {
     let c1 = Cluster { ready: 10, load: Some(TWICE), priority: Some(3), ..runs("c1", 10) };
     let mut request = at_rest(Policy::StaticWeighted, [(c1, 1, 10), (room("c2", 50), 1, 60), (room("c3", 50), 1, 60)]);
     let first: Vec<Memory> = plan(&request).shares.iter().map(|share| share.memory).collect();
-    assert_eq!(first[0].helped, 10);
+    assert_eq!(first[0].covered_replicas, 10);
     for (cluster, memory) in request.clusters.iter_mut().zip(&first) {
         cluster.memory = *memory;
     }
     // Its HPA was written again, and has not answered.
     let cluster = &mut request.clusters[0];
-    (cluster.load, cluster.desired) = (None, None);
+    (cluster.load, cluster.hpa_desired_confirmed) = (None, None);
     cluster.hpa.as_mut().unwrap().confirmed = false;
     let memory = plan(&request).shares[0].memory;
-    assert_eq!((memory.stuck, memory.helped), (first[0].stuck, 10));
+    assert_eq!((memory.scale_up_blocked, memory.covered_replicas), (first[0].scale_up_blocked, 10));
 }
 
 /// c1 ran four replicas and is gone.
@@ -209,13 +209,13 @@ fn what_a_failed_cluster_ran_is_replaced_within_the_room_whoever_may_help() {
     (request.clusters[1].available, request.clusters[2].available) = (Some(2), Some(1));
     assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
     let lost = plan(&request).shares[0].memory.lost.unwrap();
-    assert_eq!((lost.ran, lost.due), (4, 1), "no room");
+    assert_eq!((lost.replicas, lost.uncovered), (4, 1), "no room");
     // Replacement of what ran is not scaling.
     request.scale_assist = false;
     assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
     // What the others run more since it fell silent is not run twice.
     let mut grown = gone(Policy::StaticWeighted, ClusterState::Away);
-    grown.clusters[0].memory.others = Some(1);
+    grown.clusters[0].memory.other_replicas = Some(1);
     assert_eq!(assists(&plan(&grown)), helped([("c2", 1)]));
     assert_eq!(assists(&plan(&gone(Policy::Duplicated, ClusterState::Away))), []);
 }

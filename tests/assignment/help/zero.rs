@@ -1,7 +1,7 @@
 //! Clusters that are scaled to zero and from zero.
 
 use fhpa::decision::load::Load;
-use fhpa::decision::plan::{Cluster, ClusterState, Floor, Lost, Memory, Policy, Reach, Request, Why, plan};
+use fhpa::decision::plan::{Cluster, ClusterState, Lost, Memory, Policy, Reach, ReplacementMin, Request, Why, plan};
 
 use fhpa::decision::hpa::behavior::Select;
 
@@ -20,7 +20,7 @@ fn idle(policy: Policy) -> Request<'static> {
     let [m1, m2, m3] = [cluster("m1", 3, 2, 1), cluster("m2", 2, 1, 2), cluster("m3", 1, 3, 3)];
     let mut request = at_rest(policy, [(m1, 2, maxes[0]), (m2, 1, maxes[1]), (m3, 3, maxes[2])]);
     request.total.min = 2;
-    request.basis = Some(plan(&request).basis);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
     to_zero(request)
 }
 
@@ -31,16 +31,16 @@ fn an_idle_cluster_goes_to_zero_after_the_window_and_only_one() {
         let first = plan(&request);
         // By priority, the idle tier hands over its headroom first, and the others react to that.
         let next = NOW + if policy == Policy::Prioritized { REACTION } else { WINDOW };
-        assert_eq!((first.idle, first.next), (Some(NOW), Some(next)), "{policy:?}");
+        assert_eq!((first.idle_since, first.next), (Some(NOW), Some(next)), "{policy:?}");
         assert_eq!(scales(&first), []);
-        request.idle = first.idle;
+        request.idle_since = first.idle_since;
         request.now += WINDOW;
         let second = plan(&request);
         assert_eq!(scales(&second), [(victim.to_owned(), 0, Why::ScaledToZero)], "{policy:?}");
-        assert_eq!(second.idle, Some(request.now));
+        assert_eq!(second.idle_since, Some(request.now));
     }
     let request = idle(Policy::Duplicated);
-    assert_eq!(plan(&request).idle, None);
+    assert_eq!(plan(&request).idle_since, None);
 }
 
 #[test]
@@ -48,11 +48,11 @@ fn a_cluster_that_was_to_go_to_zero_and_has_load_before_the_write_stays() {
     let scaled = |replicas: u32, value: u64| {
         let mut request = idle(Policy::StaticWeighted);
         let marked = &mut request.clusters[2];
-        marked.memory.zero = true;
-        (marked.current, marked.ready, marked.desired) = (Some(replicas), replicas, Some(replicas));
+        marked.memory.scaled_to_zero = true;
+        (marked.current, marked.ready, marked.hpa_desired_confirmed) = (Some(replicas), replicas, Some(replicas));
         marked.load = Some(Load { value, target: 100 });
         let plan = plan(&request);
-        (scales(&plan).iter().any(|(_, replicas, _)| *replicas == 0), of(&plan, "m3").memory.zero)
+        (scales(&plan).iter().any(|(_, replicas, _)| *replicas == 0), of(&plan, "m3").memory.scaled_to_zero)
     };
     assert_eq!(scaled(3, 30), (true, true), "it is as idle as it was");
     assert_eq!(scaled(3, 90), (true, true), "one pod less would do, by the tolerance");
@@ -66,14 +66,14 @@ fn a_new_cluster_begins_at_zero_unless_it_may_run_something_or_should_run_the_re
         let mut request = idle(Policy::StaticWeighted);
         request.total.max = 90;
         request.clusters.push(Cluster { weight: 1, reach: request.clusters[0].reach, ..new });
-        request.basis = Some(plan(&request).basis);
-        of(&plan(&request), "new").memory.zero
+        request.assignment_hash = Some(plan(&request).assignment_hash);
+        of(&plan(&request), "new").memory.scaled_to_zero
     };
     let new = cluster("new");
     assert!(begins(new));
     assert!(!begins(Cluster { entry: Some(3), ..new }), "its replicas are not known");
-    let floor = Some(Floor { replicas: 3, since: NOW });
-    assert!(!begins(Cluster { memory: Memory { floor, ..Memory::default() }, ..new }));
+    let floor = Some(ReplacementMin { replicas: 3, since: NOW });
+    assert!(!begins(Cluster { memory: Memory { replacement_min: floor, ..Memory::default() }, ..new }));
 }
 
 #[test]
@@ -81,19 +81,23 @@ fn nobody_goes_to_zero_while_clusters_are_replaced() {
     let slept = |lost: Option<Lost>| {
         let mut request = idle(Policy::StaticWeighted);
         let leaving = ClusterState::Leaving { evicted: false };
-        let gone =
-            Cluster { chosen: false, state: leaving, memory: Memory { lost, ..Memory::default() }, ..runs("m0", 2) };
+        let gone = Cluster {
+            is_candidate: false,
+            state: leaving,
+            memory: Memory { lost, ..Memory::default() },
+            ..runs("m0", 2)
+        };
         if lost.is_some() {
             request.clusters.push(gone);
         }
         request.replacement = Some(MINUTE * 10);
-        request.basis = Some(plan(&request).basis);
-        (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
+        (request.idle_since, request.now) = (Some(NOW), NOW + WINDOW);
         let plan = plan(&request);
         scales(&plan).iter().any(|(_, replicas, _)| *replicas == 0)
     };
     assert!(slept(None));
-    assert!(!slept(Some(Lost { ran: 2, due: 0, since: NOW })));
+    assert!(!slept(Some(Lost { replicas: 2, uncovered: 0, since: NOW })));
 }
 
 #[test]
@@ -102,14 +106,14 @@ fn nobody_goes_to_zero_when_the_others_could_not_carry_it_or_cover_the_min() {
     for cluster in &mut heavy.clusters {
         cluster.load = Some(Load { value: 95, target: 100 });
     }
-    assert_eq!(plan(&heavy).idle, None);
+    assert_eq!(plan(&heavy).idle_since, None);
     let mut covered = idle(Policy::Aggregated);
     covered.total.min = 6;
-    covered.basis = Some(plan(&covered).basis);
-    assert_eq!(plan(&covered).idle, None);
+    covered.assignment_hash = Some(plan(&covered).assignment_hash);
+    assert_eq!(plan(&covered).idle_since, None);
     let mut unknown = idle(Policy::Aggregated);
     unknown.clusters[2].load = None;
-    assert_eq!(plan(&unknown).idle, None);
+    assert_eq!(plan(&unknown).idle_since, None);
 }
 
 #[test]
@@ -117,8 +121,8 @@ fn clusters_at_zero_come_back_when_one_that_runs_has_too_much_to_do() {
     let asleep = |policy| {
         let mut request = idle(policy);
         for cluster in &mut request.clusters[..2] {
-            (cluster.current, cluster.ready, cluster.load, cluster.desired) = (Some(0), 0, None, None);
-            cluster.memory.zero = true;
+            (cluster.current, cluster.ready, cluster.load, cluster.hpa_desired_confirmed) = (Some(0), 0, None, None);
+            cluster.memory.scaled_to_zero = true;
         }
         request
     };
@@ -139,7 +143,7 @@ fn a_cluster_at_zero_comes_back_by_the_users_tolerance_and_not_where_scaling_up_
     let woken = |value, scale_up| {
         let mut request = Request { scale_up, ..idle(Policy::Aggregated) };
         (request.clusters[0].current, request.clusters[0].ready, request.clusters[0].load) = (Some(0), 0, None);
-        request.clusters[0].memory.zero = true;
+        request.clusters[0].memory.scaled_to_zero = true;
         request.clusters[2].load = Some(Load { value, target: 100 });
         scales(&plan(&request)).len()
     };
@@ -153,7 +157,7 @@ fn a_cluster_at_zero_comes_back_by_the_users_tolerance_and_not_where_scaling_up_
 fn an_hpa_that_scales_to_zero_itself_gets_zero_as_its_min() {
     let mut request = idle(Policy::StaticWeighted);
     request.clusters[2].reach = Reach { own_zero: true, ..Reach::BOUNDS };
-    (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
+    (request.idle_since, request.now) = (Some(NOW), NOW + WINDOW);
     let asleep = plan(&request);
     assert_eq!(scales(&asleep), []);
     assert_eq!(targets(&asleep)[2], ("m3".to_owned(), 0, 4));
@@ -166,8 +170,8 @@ fn the_min_of_a_cluster_at_zero_goes_to_those_that_run() {
     let cluster = |name, replicas| Cluster { available: Some(10), ..runs(name, replicas) };
     let mut request = to_zero(at_rest(Policy::DynamicWeighted, [(cluster("m1", 5), 3, 8), (cluster("m2", 0), 3, 8)]));
     request.total.min = 4;
-    request.basis = Some(plan(&request).basis);
-    request.clusters[1].memory.zero = true;
+    request.assignment_hash = Some(plan(&request).assignment_hash);
+    request.clusters[1].memory.scaled_to_zero = true;
     request.period = Some(MINUTE);
     assert_eq!(targets(&plan(&request)), named([("m1", 3, 10), ("m2", 1, 6)]));
 }
@@ -177,13 +181,13 @@ fn an_hpa_that_scales_to_zero_itself_is_left_to_it_also_where_replicas_could_be_
     let own = Reach { own_zero: true, ..Reach::default() };
     let mut request = idle(Policy::StaticWeighted);
     request.clusters[2].reach = own;
-    (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
+    (request.idle_since, request.now) = (Some(NOW), NOW + WINDOW);
     let asleep = plan(&request);
     assert_eq!((scales(&asleep), targets(&asleep)[2].clone()), (vec![], ("m3".to_owned(), 0, 4)));
     // It has started again: it keeps its min from now on.
     let cluster = &mut request.clusters[2];
-    (cluster.memory.zero, cluster.current, cluster.load) = (true, Some(1), Some(TWICE));
-    request.idle = None;
+    (cluster.memory.scaled_to_zero, cluster.current, cluster.load) = (true, Some(1), Some(TWICE));
+    request.idle_since = None;
     assert_eq!(targets(&plan(&request))[2], ("m3".to_owned(), 3, 4));
 }
 
@@ -192,15 +196,15 @@ fn the_last_cluster_goes_to_zero_only_where_its_own_hpa_starts_it_again() {
     let last = |own_zero| {
         let mut request = idle(Policy::Aggregated);
         request.total.min = 0;
-        request.basis = Some(plan(&request).basis);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
         for cluster in &mut request.clusters {
             cluster.load = Some(Load { value: 0, target: 100 });
             cluster.reach.own_zero = own_zero;
         }
         for cluster in &mut request.clusters[..2] {
-            (cluster.current, cluster.ready, cluster.memory.zero) = (Some(0), 0, true);
+            (cluster.current, cluster.ready, cluster.memory.scaled_to_zero) = (Some(0), 0, true);
         }
-        (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
+        (request.idle_since, request.now) = (Some(NOW), NOW + WINDOW);
         targets(&plan(&request))[2].1
     };
     assert_eq!((last(true), last(false)), (0, 3));
@@ -211,8 +215,8 @@ fn clusters_are_scaled_from_zero_to_what_a_burst_needs() {
     let burst = |policy, value, scale_up| {
         let mut request = Request { scale_up, ..idle(policy) };
         for cluster in &mut request.clusters[..2] {
-            (cluster.current, cluster.ready, cluster.load, cluster.desired) = (Some(0), 0, None, None);
-            (cluster.memory.zero, cluster.available) = (true, Some(20));
+            (cluster.current, cluster.ready, cluster.load, cluster.hpa_desired_confirmed) = (Some(0), 0, None, None);
+            (cluster.memory.scaled_to_zero, cluster.available) = (true, Some(20));
         }
         request.clusters[2].load = Some(Load { value, target: 100 });
         let woken = scales(&plan(&request));
@@ -232,7 +236,7 @@ fn clusters_are_scaled_from_zero_to_what_a_burst_needs() {
 fn the_users_tolerance_says_which_load_is_idle() {
     let idle_at = |tolerance| {
         let request = Request { scale_down_tolerance: tolerance, ..idle(Policy::Aggregated) };
-        plan(&request).idle
+        plan(&request).idle_since
     };
     assert_eq!((idle_at(None), idle_at(Some(0.5)), idle_at(Some(0.7))), (Some(NOW), Some(NOW), None));
 }
@@ -243,11 +247,11 @@ fn clusters_divided_by_room_go_to_zero_and_back_too() {
     for (cluster, available) in request.clusters.iter_mut().zip([9, 6, 3]) {
         cluster.available = Some(available);
     }
-    request.basis = Some(plan(&request).basis);
-    (request.idle, request.now) = (Some(NOW), NOW + WINDOW);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
+    (request.idle_since, request.now) = (Some(NOW), NOW + WINDOW);
     assert_eq!(scales(&plan(&request)), [("m3".to_owned(), 0, Why::ScaledToZero)], "the smallest weight");
     for cluster in &mut request.clusters[1..] {
-        (cluster.current, cluster.ready, cluster.load, cluster.memory.zero) = (Some(0), 0, None, true);
+        (cluster.current, cluster.ready, cluster.load, cluster.memory.scaled_to_zero) = (Some(0), 0, None, true);
     }
     request.clusters[0].load = Some(Load { value: 130, target: 100 });
     let woken: Vec<String> = scales(&plan(&request)).into_iter().map(|(name, ..)| name).collect();

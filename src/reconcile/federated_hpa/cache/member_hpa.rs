@@ -121,10 +121,10 @@ impl MemberHpa {
         let version = if old { HpaVersion::V1 } else { HpaVersion::V2 };
         let hpa = if deleting {
             let ceiling = if confirmed { bounds.max } else { outstanding.max(bounds.max) };
-            Hpa { written: None, version, confirmed: false, outstanding: ceiling, held: false }
+            Hpa { written: None, version, confirmed: false, pending_max: ceiling, scale_down_disabled: false }
         } else {
             let held = annotation(names::HELD).is_some_and(|held| held == "true");
-            Hpa { written: Some(bounds), version, confirmed, outstanding, held }
+            Hpa { written: Some(bounds), version, confirmed, pending_max: outstanding, scale_down_disabled: held }
         };
         let owner = ownership::owner(metadata, manifest);
         // What is written again has its owner again.
@@ -340,7 +340,7 @@ impl Item for MemberHpa {
             return;
         };
         if self.deleting() && reading.mark == self.token {
-            self.hpa.outstanding = known.hpa.written.map_or(known.hpa.outstanding, |bounds| bounds.max);
+            self.hpa.pending_max = known.hpa.written.map_or(known.hpa.pending_max, |bounds| bounds.max);
         }
         self.read(*reading);
     }

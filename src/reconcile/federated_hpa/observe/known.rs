@@ -38,13 +38,13 @@ impl<'a> KnownClusters<'a> {
             let Some((cluster, since)) = begun(task) else { continue };
             let (_, memory) = kept.entry(cluster).or_default();
             if is_for_a_taint(task) {
-                memory.failed = Failed::with_eviction(memory.failed, Some(since));
+                memory.failures = Failed::with_eviction(memory.failures, Some(since));
             } else {
                 memory.evicted = memory.evicted.max(Some(since));
             }
         }
         for (_, memory) in kept.values_mut() {
-            memory.failed = Failed::with_eviction(memory.failed, memory.evicted);
+            memory.failures = Failed::with_eviction(memory.failures, memory.evicted);
         }
         Self {
             entries: binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number))).collect(),
@@ -72,7 +72,7 @@ impl<'a> KnownClusters<'a> {
             dying: dying.filter(|cluster| !self.entries.contains_key(cluster)).collect(),
             known: self.kept.iter().filter(|(_, (_, memory))| memory.owes()).map(|(name, _)| *name).collect(),
             evicted: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?))).collect(),
-            failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failed?))).collect(),
+            failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failures?))).collect(),
             resumed: resumed(view, now),
             scheduled: binding.object.status.last_scheduled_time.as_ref().map(|time| time.0),
             may_fail: placement_spec.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),

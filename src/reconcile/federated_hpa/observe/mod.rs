@@ -119,7 +119,7 @@ impl<'a> Observed<'a> {
     /// The clusters that the rules select, by name.
     #[must_use]
     pub fn selected(&self) -> Vec<&'a str> {
-        self.request.clusters.iter().filter(|cluster| cluster.chosen).map(|cluster| cluster.name).collect()
+        self.request.clusters.iter().filter(|cluster| cluster.is_candidate).map(|cluster| cluster.name).collect()
     }
 
     /// Clusters whose free capacity affects the assignment of the plan; empty where the assignment is kept, or does not
@@ -128,12 +128,12 @@ impl<'a> Observed<'a> {
     pub fn asks(&self, plan: &Plan<'_>) -> Vec<&'a str> {
         let request = &self.request;
         let target = |name: &str| request.clusters.iter().find(|cluster| cluster.name == name)?.target;
-        let stays =
-            request.basis == Some(plan.basis) && plan.shares.iter().all(|share| target(share.cluster) == share.kept());
+        let stays = request.assignment_hash == Some(plan.assignment_hash)
+            && plan.shares.iter().all(|share| target(share.cluster) == share.kept());
         if stays || !request.policy.depends_on_capacity() {
             return Vec::new();
         }
-        let serving = |cluster: &&Cluster<'a>| cluster.chosen && cluster.state == ClusterState::Serving;
+        let serving = |cluster: &&Cluster<'a>| cluster.is_candidate && cluster.state == ClusterState::Serving;
         request.clusters.iter().filter(serving).map(|cluster| cluster.name).collect()
     }
 }
@@ -215,7 +215,7 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
     let status = view.federated_hpa.object.status.as_ref();
     Request {
         rescheduled: binding.object.spec.reschedule_triggered_at.as_ref().map(|time| time.0),
-        basis: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
+        assignment_hash: status.and_then(|status| status.assignment_hash.as_deref()).and_then(|text| text.parse().ok()),
         purge: purge(binding),
         now: whole_seconds(now),
         period: live.period,
@@ -224,8 +224,8 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
         unplanned: view.federated_hpa.unplanned()
             || !binding.suspended()
             || binding.marked() != Some(&view.federated_hpa.key().name),
-        idle: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
-        divided: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
+        idle_since: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
+        last_rebalanced: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
         ..convert::request::asked(&view.federated_hpa.object.spec)
     }
 }

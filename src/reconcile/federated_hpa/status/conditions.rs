@@ -274,7 +274,7 @@ pub fn ready(
     if let Some(parts) = scaled_too(view) {
         return parts;
     }
-    let fails = |cluster: &&Cluster<'_>| cluster.chosen && cluster.state != ClusterState::Serving;
+    let fails = |cluster: &&Cluster<'_>| cluster.is_candidate && cluster.state != ClusterState::Serving;
     let failing = observed.request.clusters.iter().filter(fails).map(|cluster| cluster.name);
     let silent: Vec<&str> = failing.filter(|name| is_silent(view, name)).collect();
     if !silent.is_empty() {

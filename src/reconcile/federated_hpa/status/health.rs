@@ -29,14 +29,14 @@ pub fn members<'a>(view: &'a View, observed: &'a Observed<'_>, plan: &Plan<'a>, 
                     Some(member_hpa) => presence(member_hpa, now),
                 },
                 conditions: conditions.unwrap_or_default(),
-                zero: share.memory.zero,
+                zero: share.memory.scaled_to_zero,
                 away: false,
-                stuck: share.memory.stuck.is_some(),
+                stuck: share.memory.scale_up_blocked.is_some(),
             }
         })
         .collect();
     let held: BTreeSet<&str> = members.iter().map(|member| member.cluster).collect();
-    let lost = observed.request.clusters.iter().filter(|cluster| cluster.chosen && is_silent(view, cluster.name));
+    let lost = observed.request.clusters.iter().filter(|cluster| cluster.is_candidate && is_silent(view, cluster.name));
     let lost = lost.filter(|cluster| !held.contains(cluster.name)).map(|cluster| Member {
         cluster: cluster.name,
         presence: Presence::Silent,

@@ -68,9 +68,9 @@ pub fn planned<'a>(
         current_metrics: metrics(view),
         conditions: Some(conditions.map(|(type_, parts)| condition(&view.federated_hpa, type_, parts, now)).collect()),
         cluster_hpa_desired: None,
-        assignment_hash: Some(plan.basis.to_string()),
-        idle_start_time: plan.idle.and_then(convert::instant::stored),
-        last_rebalance_time: plan.divided.and_then(convert::instant::stored),
+        assignment_hash: Some(plan.assignment_hash.to_string()),
+        idle_start_time: plan.idle_since.and_then(convert::instant::stored),
+        last_rebalance_time: plan.last_rebalanced.and_then(convert::instant::stored),
         clusters: Some(shown::counts(&members)),
         aggregated_status: None,
         aggregated_status_omitted: omitted,
@@ -120,7 +120,7 @@ impl<'a> Planned<'a> {
         let request = &self.observed.request;
         self.plan.shares.iter().map(move |share| {
             let mut share = *share;
-            share.memory.got = share.received(request);
+            share.memory.last_received = share.received(request);
             (share.cluster, convert::memory::unnamed(&share, kept.get(share.cluster).copied()))
         })
     }

@@ -69,7 +69,7 @@ impl Reporter {
             if let Some(lost) = after.lost.filter(|_| before.lost.is_none()) {
                 let note = format!(
                     "{} is leaving or has failed: other clusters take over its {} replicas",
-                    share.cluster, lost.ran
+                    share.cluster, lost.replicas
                 );
                 self.metrics.replacements.inc();
                 if known.is_some_and(|cluster| cluster.state == ClusterState::Away) {
@@ -77,16 +77,17 @@ impl Reporter {
                 }
                 self.record_normal(leader, entry, REPLACEMENT_STARTED, note);
             }
-            let cause = after.stuck.map(|stuck| stuck.cause);
-            if let Some(cause) = cause.filter(|cause| before.stuck.map(|stuck| stuck.cause) != Some(*cause)) {
+            let cause = after.scale_up_blocked.map(|stuck| stuck.cause);
+            if let Some(cause) = cause.filter(|cause| before.scale_up_blocked.map(|stuck| stuck.cause) != Some(*cause))
+            {
                 self.record_normal(leader, entry, "ScaleUpBlocked", format!("{} cannot scale: {cause}", share.cluster));
             }
             if let Some(assist) = after.assist.filter(|assist| before.assist != Some(*assist)) {
                 let note = format!("{} takes over {} replicas: {}", share.cluster, assist.replicas, Why::ScaleAssisted);
                 self.record_normal(leader, entry, Why::ScaleAssisted.code(), note);
             }
-            let why = if after.zero { Why::ScaledToZero } else { Why::ScaledFromZero };
-            if after.zero != before.zero {
+            let why = if after.scaled_to_zero { Why::ScaledToZero } else { Why::ScaledFromZero };
+            if after.scaled_to_zero != before.scaled_to_zero {
                 self.record_normal(leader, entry, why.code(), format!("{} {why}", share.cluster));
             }
         }

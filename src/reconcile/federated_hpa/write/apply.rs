@@ -110,11 +110,13 @@ impl Applier {
     /// # Errors
     /// As [`Self::apply`].
     pub async fn apply_hpa(&self, leader: &Leader, view: &View, action: &Action<'_>) -> Result<(), WriteError> {
-        let Action::ApplyHpa { cluster, bounds, version, outstanding, held } = action else { return Ok(()) };
+        let Action::ApplyHpa { cluster, bounds, version, pending_max, scale_down_disabled } = action else {
+            return Ok(());
+        };
         let member_hpa = view.member_hpa(cluster);
         let token = write_id::next(member_hpa.map(|member_hpa| &*member_hpa.token), (self.clock)());
         let hpa = &view.federated_hpa.object;
-        let (bounds, version, outstanding, held) = (*bounds, *version, *outstanding, *held);
+        let (bounds, version, outstanding, held) = (*bounds, *version, *pending_max, *scale_down_disabled);
         let write = Write { cluster, bounds, version, outstanding, held, token: &token };
         if let Some(member_hpa) = member_hpa {
             let work = manifest::work_of(hpa, &member_hpa.key.name, write);

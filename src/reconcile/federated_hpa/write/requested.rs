@@ -66,7 +66,7 @@ impl Release<'_> {
             (replicas(status.replicas), rolls)
         });
         let mut kept = self.view.federated_hpa.desired();
-        let zero = kept.any(|(name, kept)| name == cluster && convert::memory::read(kept).1.zero);
+        let zero = kept.any(|(name, kept)| name == cluster && convert::memory::read(kept).1.scaled_to_zero);
         guessed(reported, self.known().wished.get(cluster).copied(), if zero { None } else { Some(stored) })
     }
 }

@@ -60,7 +60,13 @@ fn dying(member_hpa: &MemberHpa) -> Action<'_> {
 /// The HPA as it was written, with these bounds.
 fn same(member_hpa: &MemberHpa, bounds: Bounds) -> Action<'_> {
     let (cluster, hpa) = (member_hpa.cluster(), member_hpa.hpa);
-    Action::ApplyHpa { cluster, bounds, version: hpa.version, outstanding: hpa.ceiling(), held: hpa.held }
+    Action::ApplyHpa {
+        cluster,
+        bounds,
+        version: hpa.version,
+        pending_max: hpa.ceiling(),
+        scale_down_disabled: hpa.scale_down_disabled,
+    }
 }
 
 /// When to write the next HPA again that a cluster missed.

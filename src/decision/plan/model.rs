@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::assignment::{Target, Targets};
 use super::owed::unserved;
-use super::transition::{Transition, is_known};
+use super::row::{Row, Transition};
+use super::transition::is_known;
 use super::{
-    Basis, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason, Refusal,
-    Request, Why,
+    AssignmentHash, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason,
+    Refusal, Request, Why,
 };
 use crate::decision::split::Replicas;
 
@@ -15,7 +15,7 @@ use crate::decision::split::Replicas;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan<'a> {
     /// Must be stored with the targets, for the next plan.
-    pub basis: Basis,
+    pub assignment_hash: AssignmentHash,
     /// The share of each cluster, by name. Clusters that do not take part are absent.
     pub shares: Vec<Share<'a>>,
     /// The final entries of the binding, by name.
@@ -31,10 +31,10 @@ pub struct Plan<'a> {
     pub refusals: Vec<Refusal<'a>>,
     /// When to plan again if no event happens.
     pub next: Option<Timestamp>,
-    /// Must be stored: [`super::Request::idle`].
-    pub idle: Option<Timestamp>,
-    /// Must be stored: [`super::Request::divided`].
-    pub divided: Option<Timestamp>,
+    /// Must be stored: [`super::Request::idle_since`].
+    pub idle_since: Option<Timestamp>,
+    /// Must be stored: [`super::Request::last_rebalanced`].
+    pub last_rebalanced: Option<Timestamp>,
 }
 
 impl<'a> Plan<'a> {
@@ -103,11 +103,12 @@ pub enum Action<'a> {
         bounds: Bounds,
         /// API version of the HPA.
         version: HpaVersion,
-        /// Must be stored in the same write as [`super::Hpa::outstanding`].
-        outstanding: Replicas,
+        /// Must be stored in the same write as [`super::Hpa::pending_max`].
+        pending_max: Replicas,
         /// Whether to write it without the user's scale-down: `behavior.scaleDown.selectPolicy: Disabled`
-        /// (docs/design.md#scaling-down-under-prioritized). Must be stored in the same write as [`super::Hpa::held`].
-        held: bool,
+        /// (docs/design.md#scaling-down-under-prioritized). Must be stored in the same write as
+        /// [`super::Hpa::scale_down_disabled`].
+        scale_down_disabled: bool,
     },
     /// Write the entries of the binding, all in one write.
     UpdateBinding {
@@ -152,11 +153,11 @@ impl Share<'_> {
     /// waits for its HPA receives with that.
     #[must_use]
     pub fn received(&self, request: &Request<'_>) -> Option<Timestamp> {
-        let waits =
-            |cluster: &Cluster<'_>| cluster.name == self.cluster && cluster.hpa.is_none_or(|hpa| hpa.written.is_none());
-        let minds =
-            |got: &Timestamp| request.minds(*got) || self.target.is_some() && request.clusters.iter().any(waits);
-        self.memory.got.filter(minds)
+        let waits = |cluster: &Cluster<'_>| cluster.name == self.cluster && cluster.written().is_none();
+        let still_matters = |got: &Timestamp| {
+            request.still_matters(*got) || self.target.is_some() && request.clusters.iter().any(waits)
+        };
+        self.memory.last_received.filter(still_matters)
     }
 
     /// The target that the next plan starts from; `None` for a cluster that does not take part.
@@ -166,41 +167,37 @@ impl Share<'_> {
     }
 }
 
-pub(super) fn shares<'a>(
-    clusters: &[&'a Cluster<'a>],
-    targets: &Targets,
-    transitions: &[Transition],
-    lost: &[Option<Lost>],
-    now: Timestamp,
-) -> Vec<Share<'a>> {
-    let mut shares = Vec::with_capacity(clusters.len());
-    shares.extend(clusters.iter().zip(targets).zip(transitions).zip(lost).filter_map(
-        |(((cluster, target), transition), lost)| {
-            let Some(target) = *target else { return replaced(cluster, *lost, now) };
-            let (as_is, hold) = match transition {
-                Transition::Have { bounds, hold, .. } => (*bounds, *hold),
-                Transition::Leave(_) | Transition::Drop | Transition::Rest => (Bounds::NONE, None),
-            };
-            let Target { bounds, reason, memory, .. } = target;
-            let failed = memory.failed.filter(|failed| !failed.is_forgotten(now));
-            let floor = lost.map_or(memory.floor, |lost| unserved(cluster, lost));
-            let memory = Memory { lost: *lost, floor, evicted: None, failed, ..memory };
-            Some(Share { cluster: cluster.name, target: bounds, now: as_is, reason, hold, memory })
-        },
-    ));
+/// The share of each cluster that has a target, or a state to store.
+pub(super) fn shares<'a>(rows: &[Row<'a>], now: Timestamp) -> Vec<Share<'a>> {
+    let share = |row: &Row<'a>| {
+        let Row { cluster, bounds: target, reason, memory, .. } = *row;
+        if !row.is_assigned() {
+            return replaced(cluster, memory.lost, now);
+        }
+        let (now_bounds, hold) = match row.transition {
+            Transition::Have { bounds, hold, .. } => (bounds, hold),
+            Transition::Leave(_) | Transition::Drop | Transition::Rest => (Bounds::NONE, None),
+        };
+        let failures = memory.failures.filter(|failures| !failures.is_forgotten(now));
+        let replacement_min = memory.lost.map_or(memory.replacement_min, |lost| unserved(cluster, lost));
+        let memory = Memory { replacement_min, evicted: None, failures, ..memory };
+        Some(Share { cluster: cluster.name, target, now: now_bounds, reason, hold, memory })
+    };
+    let mut shares = Vec::with_capacity(rows.len());
+    shares.extend(rows.iter().filter_map(share));
     shares
 }
 
 /// Clusters that get their first HPA now receive their headroom now: until then nothing shows whether they need it, and
 /// one that is back waits for minutes until its old HPA is gone.
-pub(super) fn receive(shares: &mut [Share<'_>], clusters: &[&Cluster<'_>], steps: &[Step<'_>], now: Timestamp) {
+pub(super) fn receive(shares: &mut [Share<'_>], rows: &[Row<'_>], steps: &[Step<'_>], now: Timestamp) {
     for step in steps.iter().filter(|step| step.wait == Wait::Nothing) {
         let Action::ApplyHpa { cluster: name, .. } = step.action else { continue };
-        let cluster = clusters.binary_search_by_key(&name, |cluster| cluster.name);
-        let first = cluster.ok().and_then(|at| clusters.get(at)).is_some_and(|cluster| cluster.hpa.is_none());
+        let row = rows.binary_search_by_key(&name, |row| row.cluster.name);
+        let first = row.ok().and_then(|at| rows.get(at)).is_some_and(|row| row.cluster.hpa.is_none());
         let share = shares.binary_search_by_key(&name, |share| share.cluster);
         if let Some(share) = share.ok().filter(|_| first).and_then(|at| shares.get_mut(at)) {
-            share.memory.got = share.memory.got.map(|_| now);
+            share.memory.last_received = share.memory.last_received.map(|_| now);
         }
     }
 }
@@ -218,18 +215,18 @@ pub(super) fn follow(shares: &mut [Share<'_>], steps: &[Step<'_>]) {
 
 /// The share with the state to store for a cluster that does not take part.
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
-    let Memory { scale_ups, evicted, failed, lost: before, .. } = cluster.memory;
-    let holds = cluster.hpa.is_some_and(|hpa| hpa.written.is_some()) && failed.is_none();
+    let Memory { scale_ups, evicted, failures, lost: before, .. } = cluster.memory;
+    let holds = cluster.written().is_some() && failures.is_none();
     let fails = cluster.state == ClusterState::Away && before.is_none();
     let fails = fails && (lost.is_some() && is_known(cluster) || holds);
-    let failed = if fails { Some(Failed::again(failed, now)) } else { failed };
-    let failed = failed.filter(|failed| !failed.is_forgotten(now));
-    let evicted = evicted.filter(|_| failed.is_some());
-    if lost.is_none() && failed.is_none() {
+    let failures = if fails { Some(Failed::again(failures, now)) } else { failures };
+    let failures = failures.filter(|failures| !failures.is_forgotten(now));
+    let evicted = evicted.filter(|_| failures.is_some());
+    if lost.is_none() && failures.is_none() {
         return None;
     }
-    let floor = lost.and_then(|lost| unserved(cluster, lost));
-    let memory = Memory { scale_ups, floor, lost, evicted, failed, ..Memory::default() };
+    let replacement_min = lost.and_then(|lost| unserved(cluster, lost));
+    let memory = Memory { scale_ups, replacement_min, lost, evicted, failures, ..Memory::default() };
     let (target, now) = (Bounds::NONE, Bounds::NONE);
     Some(Share { cluster: cluster.name, target, now, reason: Reason::Replaced, hold: None, memory })
 }

@@ -1,17 +1,17 @@
-//! The digest of an assignment's inputs, as it is stored (docs/design.md#initial-assignment). Pure.
+//! The hash of an assignment's inputs, as it is stored (docs/design.md#initial-assignment). Pure.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::decision::fnv::Fnv64;
 
-/// A digest of the user's bounds, the policy and the user's settings for the selected clusters.
+/// A hash of the user's bounds, the policy and the user's settings for the selected clusters.
 ///
 /// Measurements (capacity, replicas) are not part of it: a change there causes no new assignment. Failed clusters are
-/// part of it, because failure and return have rules of their own. The digest is the same in every version and on every
+/// part of it, because failure and return have rules of their own. The hash is the same in every version and on every
 /// machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Basis(u64);
+pub struct AssignmentHash(u64);
 
 /// A digest while it is computed.
 #[derive(Default)]
@@ -31,18 +31,18 @@ impl Digest {
         text.bytes().for_each(|byte| self.0.byte(byte));
     }
 
-    pub(super) fn basis(&self) -> Basis {
-        Basis(self.0.value())
+    pub(super) fn hash(&self) -> AssignmentHash {
+        AssignmentHash(self.0.value())
     }
 }
 
-impl fmt::Display for Basis {
+impl fmt::Display for AssignmentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
     }
 }
 
-impl FromStr for Basis {
+impl FromStr for AssignmentHash {
     type Err = std::num::ParseIntError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {

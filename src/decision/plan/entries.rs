@@ -2,10 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::assignment::{Target, Targets};
 use super::observed::ENTRIES;
-use super::transition::Transition;
-use super::{Bounds, Cluster, ClusterState, Entry, Eviction, Purge, Request};
+use super::row::{Row, Transition};
+use super::{ClusterState, Entry, Eviction, Purge, Request};
 use crate::decision::split::Replicas;
 
 /// The entries.
@@ -18,31 +17,22 @@ pub(super) struct Entries<'a> {
     pub(super) evictions: Vec<Eviction<'a>>,
 }
 
-/// The entries for the transitions; `goes` selects the clusters that leave now, `fresh` those that get their first HPA
-/// now, with its max.
+/// The entries for the transitions.
 ///
 /// A cluster without an HPA, or that waits for one, gets no entry yet, and a first one no more than the max that is
 /// written: no replicas run outside the budget. A cluster with an eviction in progress gets none either: its old
 /// workload must be gone first.
-pub(super) fn entries<'a>(
-    request: &Request<'_>,
-    clusters: &[&'a Cluster<'a>],
-    targets: &Targets,
-    transitions: &[Transition],
-    goes: &[bool],
-    fresh: &[Option<Replicas>],
-) -> Entries<'a> {
-    let [now, last] = [(); 2].map(|()| Vec::with_capacity(clusters.len()));
+pub(super) fn entries<'a>(request: &Request<'_>, rows: &[Row<'a>]) -> Entries<'a> {
+    let [now, last] = [(); 2].map(|()| Vec::with_capacity(rows.len()));
     let mut entries = Entries { now, last, evictions: Vec::new() };
-    let pairs = clusters.iter().zip(targets).zip(transitions);
-    for (((cluster, target), transition), (goes, fresh)) in pairs.zip(goes.iter().zip(fresh)) {
+    for row in rows {
+        let cluster = row.cluster;
         let entry = |replicas| Entry { cluster: cluster.name, replicas };
-        match *transition {
+        match row.transition {
             Transition::Have { bounds, .. } if bounds.is_some() || cluster.entry.is_some() => {
-                let zero = target.is_some_and(|target| target.memory.zero);
-                let replicas = replicas(cluster, bounds, zero);
+                let replicas = row.next_entry(bounds);
                 entries.last.push(entry(replicas));
-                let most = fresh.or_else(|| Some(cluster.hpa?.written?.max));
+                let most = row.first_max.or_else(|| Some(cluster.written()?.max));
                 if cluster.entry.is_some() {
                     entries.now.push(entry(replicas));
                 } else if let Some(most) = most.filter(|_| !cluster.evicting) {
@@ -51,18 +41,18 @@ pub(super) fn entries<'a>(
             }
             Transition::Have { .. } | Transition::Rest => {
                 // What Karmada leaves alone it may create one day, before there is an HPA that holds it.
-                let most = if cluster.left_alone { 1 } else { Replicas::MAX };
+                let most = if cluster.not_karmadas { 1 } else { Replicas::MAX };
                 let kept = cluster.entry.map(|replicas| entry(replicas.min(most)));
                 entries.now.extend(kept);
                 entries.last.extend(kept);
             }
             Transition::Leave(_) | Transition::Drop => {
                 let Some(replicas) = cluster.entry else { continue };
-                if !goes {
+                if !row.goes {
                     entries.now.push(entry(replicas));
-                } else if evicts(cluster, transition) {
+                } else if evicts(row) {
                     let failed =
-                        *transition == Transition::Drop || cluster.state == ClusterState::Leaving { evicted: true };
+                        row.transition == Transition::Drop || cluster.state == ClusterState::Leaving { evicted: true };
                     let purge = if failed { request.purge } else { Purge::Gracefully };
                     entries.evictions.push(Eviction { cluster: cluster.name, replicas, purge });
                 }
@@ -72,24 +62,9 @@ pub(super) fn entries<'a>(
     entries
 }
 
-fn evicts(cluster: &Cluster<'_>, transition: &Transition) -> bool {
-    !cluster.evicting && if *transition == Transition::Drop { !cluster.deleted } else { cluster.may_run() > 0 }
-}
-
-/// The replicas of a cluster: its current entry, within its bounds; a new one gets its min, or 0 where it may be at
-/// zero.
-///
-/// Members keep their own replicas, so an entry within the bounds is not changed here: it follows what runs later
-/// ([`followed`]), and the binding is not written after every scaling.
-fn replicas(cluster: &Cluster<'_>, bounds: Bounds, zero: bool) -> Replicas {
-    let least = bounds.min.min(bounds.max);
-    match cluster.entry {
-        None if zero => 0,
-        None => least,
-        Some(0) if zero && cluster.current.unwrap_or_default() == 0 => 0,
-        Some(entry) if (least..=bounds.max).contains(&entry) => entry,
-        Some(entry) => cluster.current.unwrap_or(entry).clamp(least, bounds.max),
-    }
+fn evicts(row: &Row<'_>) -> bool {
+    let evicts = if row.transition == Transition::Drop { !row.cluster.deleted } else { row.cluster.may_run() > 0 };
+    evicts && !row.cluster.evicting
 }
 
 /// Entries that follow what runs.
@@ -104,29 +79,19 @@ pub(super) struct Followed<'a> {
 ///
 /// An entry counts when the workload is created in the cluster, and when it has lost the label with which members keep
 /// their replicas: no more than the last minute brought is lost then (docs/design.md#on-the-wire).
-pub(super) fn followed<'a>(
-    request: &Request<'_>,
-    clusters: &[&'a Cluster<'a>],
-    targets: &Targets,
-    transitions: &[Transition],
-    entries: &[Entry<'a>],
-) -> Option<Followed<'a>> {
+pub(super) fn followed<'a>(request: &Request<'_>, rows: &[Row<'a>], entries: &[Entry<'a>]) -> Option<Followed<'a>> {
     if !request.entries_count {
         return None;
     }
-    let runs = |((cluster, target), transition): ((&&Cluster<'a>, &Option<_>), &Transition)| {
-        let runs = cluster.stays_requested()?;
-        match *transition {
-            Transition::Have { .. } if target.is_some_and(|target: Target| target.memory.zero) => None,
+    let of = |name: &str| {
+        let row = rows.binary_search_by_key(&name, |row| row.cluster.name).ok().and_then(|at| rows.get(at))?;
+        let runs = row.cluster.reported_without_surge()?;
+        match row.transition {
+            Transition::Have { .. } if row.memory.scaled_to_zero => None,
             Transition::Have { bounds, .. } => Some(runs.clamp(bounds.min.min(bounds.max), bounds.max)),
             Transition::Leave(_) => Some(runs),
             Transition::Drop | Transition::Rest => None,
         }
-    };
-    let runs: Vec<Option<Replicas>> = clusters.iter().zip(targets).zip(transitions).map(runs).collect();
-    let of = |name: &str| {
-        let at = clusters.binary_search_by_key(&name, |cluster| cluster.name).ok()?;
-        runs.get(at).copied().flatten()
     };
     let follow = |entry: &Entry<'a>| Entry { replicas: of(entry.cluster).unwrap_or(entry.replicas), ..*entry };
     let followed: Vec<Entry<'a>> = entries.iter().map(follow).collect();
