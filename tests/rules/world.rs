@@ -76,6 +76,18 @@ pub fn review(
     object: &str,
     old: Option<&str>,
 ) -> Verdict {
+    review_of("user", reviewer, endpoint, operation, object, old)
+}
+
+/// As [`review`], of what a field manager writes.
+pub fn review_of(
+    manager: &str,
+    reviewer: &Reviewer,
+    endpoint: Endpoint,
+    operation: Operation,
+    object: &str,
+    old: Option<&str>,
+) -> Verdict {
     let request = Request {
         uid: Cow::Borrowed("u"),
         operation,
@@ -83,6 +95,7 @@ pub fn review(
         name: Cow::Borrowed("web"),
         sub_resource: Cow::Borrowed(""),
         dry_run: false,
+        field_manager: Cow::Borrowed(manager),
         object: Some(json(object)),
         old_object: old.map(json),
     };
