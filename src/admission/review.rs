@@ -244,7 +244,10 @@ impl Reviewer {
     fn keep_label(&self, request: &Request<'_>) -> Verdict {
         let workload = stored(request).and_then(|_| convert::workload(given(request).text()));
         let Some(workload) = workload else { return Verdict::allowed() };
-        patched(defaults::retention(&workload, &request.namespace, &request.name, &*self.related_objects))
+        match defaults::retention(&workload, &request.namespace, &request.name, &*self.related_objects) {
+            Some((label, warning)) => Verdict { warnings: vec![warning], ..patched([label]) },
+            None => Verdict::allowed(),
+        }
     }
 
     fn context(&self, now: Timestamp) -> ValidationContext<'_> {

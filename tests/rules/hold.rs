@@ -1,11 +1,13 @@
 //! What fhpa holds a FederatedHPA by is written by fhpa alone, whoever writes the rest (docs/design.md#on-the-wire).
 
-use fhpa::admission::endpoint::Endpoint::MutateFederatedHPA;
+use fhpa::admission::endpoint::Endpoint::{MutateFederatedHPA, MutateResourceBinding, MutateWorkload};
 use fhpa::admission::envelope::Operation::{Create, Update};
 use fhpa::admission::verdict::patched;
+use fhpa::convert;
+use fhpa::decision::validation::Settings;
 use serde_json::{Value, json};
 
-use super::world::{Others, review_of, reviewer, said};
+use super::world::{Others, review, review_of, reviewer, reviewer_with, said};
 
 const FINALIZER: &str = "fhpa.karmada.io/finalizer";
 const WORKLOAD: &str = "fhpa.karmada.io/workload";
@@ -76,4 +78,40 @@ fn an_object_that_holds_nothing_yet_cannot_be_made_to() {
     let copied = json!({"annotations": {WORKLOAD: "apps/v1 Deployment other"}});
     assert_eq!(stored("user", &copied, None), (Value::Null, Value::Null));
     assert_eq!(stored("user", &held(), Some(&json!({"finalizers": ["a/b"]}))), (json!(["a/b"]), Value::Null));
+}
+
+/// The only other object: Centralized, on `other`, with this metadata.
+fn around(metadata: &Value) -> Others {
+    let mut hpa = object(metadata, "Centralized");
+    hpa["spec"]["scaleTargetRef"]["name"] = json!("other");
+    let hpa = convert::known_federated_hpa(&serde_json::from_value(hpa).unwrap(), None);
+    Others { federated: vec![hpa], kept: Some(Vec::new()), ..Others::default() }
+}
+
+#[test]
+fn a_workload_that_is_handed_back_keeps_its_label_and_a_new_binding_waits() {
+    let workload = |labels: Value| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "prod", "labels": labels}})
+            .to_string()
+    };
+    let binding = json!({"metadata": {"name": "web-deployment", "namespace": "prod"}, "spec": {"resource": {
+        "apiVersion": "apps/v1", "kind": "Deployment", "namespace": "prod", "name": "web"}}})
+    .to_string();
+    let (new, old) = (workload(json!({})), workload(json!({"resourcetemplate.karmada.io/retain-replicas": "true"})));
+    let asked = |metadata: &Value| {
+        let reviewer = reviewer_with(around(metadata), Settings::default());
+        let label = review(&reviewer, MutateWorkload, Update, &new, Some(&old));
+        let suspends = review(&reviewer, MutateResourceBinding, Create, &binding, None);
+        (label.patch.len(), suspends.patch.len(), said(&label))
+    };
+    let (label, suspends, said) = asked(&held());
+    assert_eq!((label, suspends), (1, 2));
+    assert_eq!(
+        said,
+        "warning: metadata.labels: FederatedHPA prod/web scales this workload in member clusters: \
+         resourcetemplate.karmada.io/retain-replicas stays, and fhpa removes it when that is deleted or hands the workload \
+         back; keep it out of manifests"
+    );
+    let copied = json!({"annotations": held()["annotations"]});
+    assert_eq!(asked(&copied), (0, 0, String::new()), "an annotation alone holds nothing");
 }

@@ -37,6 +37,9 @@ impl RelatedObjects for Others {
         found.sort_by(|one, other| one.name.cmp(&other.name));
         found
     }
+    fn holder_of(&self, target: &Target) -> Option<KnownFederatedHPA> {
+        self.federated.iter().find(|hpa| hpa.taken_over.as_ref() == Some(target)).cloned()
+    }
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
         self.federated.iter().find(|hpa| hpa.target.namespace == namespace && hpa.name == name).cloned()
     }
