@@ -11,6 +11,7 @@ mod failures;
 mod forecast;
 mod full_writes;
 mod help;
+mod keeps_hold;
 mod kinds;
 mod letting_go;
 mod marks;

@@ -61,14 +61,14 @@ impl Takeover {
         Self { writer, targets, checked: Mutex::default(), releases: Releases::default() }
     }
 
-    /// Adds the finalizer to a FederatedHPA.
+    /// Adds the finalizer to a FederatedHPA that takes over `workload`, given as `apiVersion kind name`.
     ///
     /// # Errors
     /// When this process no longer leads, or the API server rejects the request or is unreachable.
-    pub async fn hold(&self, leader: &Leader, entry: &FederatedHpaEntry) -> Result<(), WriteError> {
+    pub async fn hold(&self, leader: &Leader, entry: &FederatedHpaEntry, workload: &str) -> Result<(), WriteError> {
         let mut finalizers = entry.object.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(names::FINALIZER.to_owned());
-        let annotations = json!({names::WORKLOAD: workload(entry)});
+        let annotations = json!({names::WORKLOAD: workload});
         let metadata = json!({"finalizers": finalizers, "annotations": annotations});
         self.writer.federated_hpa(leader, entry, json!({"metadata": metadata})).await
     }
