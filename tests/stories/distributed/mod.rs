@@ -13,6 +13,7 @@ mod full_writes;
 mod help;
 mod keeps_hold;
 mod kinds;
+mod label_left;
 mod letting_go;
 mod marks;
 mod migrated;
