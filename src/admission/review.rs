@@ -195,8 +195,8 @@ impl Reviewer {
         } else {
             new.own.entry("mode").or_insert_with(|| mode.name().into());
         }
-        let held = stored.as_ref().map(|(_, hpa)| &hpa.metadata);
-        let hold = hold::additions(&hpa.metadata, held, &request.field_manager);
+        let before = stored.as_ref().map(|(_, hpa)| &hpa.metadata);
+        let hold = hold::additions(&hpa.metadata, before, &request.field_manager);
         new.annotated |= hold::annotates(&hold);
         additions.extend(hold);
         additions.extend(copied(&hpa.metadata, &new, old.as_ref(), hidden));
