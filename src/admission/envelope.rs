@@ -69,6 +69,8 @@ pub struct Request<'a> {
     pub sub_resource: Cow<'a, str>,
     /// Whether nothing will be stored.
     pub dry_run: bool,
+    /// Field manager that the client names; may be empty.
+    pub field_manager: Cow<'a, str>,
     /// The new object; absent on DELETE.
     pub object: Option<Object<'a>>,
     /// The stored object; absent on CREATE.
@@ -179,7 +181,7 @@ mod tests {
     fn a_request_is_borrowed_from_the_body() {
         let body = body(
             r#"{"uid":"u-1","kind":{"kind":"X"},"operation":"UPDATE","namespace":"prod","name":"web","dryRun":true,
-               "userInfo":{"groups":["a",{"b":[1,2]}]},"object":{"a":1},"oldObject":null}"#,
+               "options":{"kind":"UpdateOptions","fieldManager":"me","dryRun":["All"]},"userInfo":{"groups":["a",{"b":[1,2]}]},"object":{"a":1},"oldObject":null}"#,
         );
         let request = decode(&body).unwrap();
         assert!(matches!(request.uid, Cow::Borrowed("u-1")));
@@ -187,6 +189,17 @@ mod tests {
         assert_eq!((&*request.namespace, &*request.name, request.dry_run), ("prod", "web", true));
         assert_eq!(request.object.unwrap().text(), r#"{"a":1}"#);
         assert!(request.old_object.is_none());
+        assert!(matches!(request.field_manager, Cow::Borrowed("me")));
+    }
+
+    #[test]
+    fn options_of_any_form_are_no_reason_to_refuse_a_review() {
+        for options in
+            ["null", "{}", "[]", "[{\"fieldManager\":\"me\"}]", "7", "{\"fieldManager\":null}", "{\"fieldManager\":7}"]
+        {
+            let body = body(&format!(r#"{{"uid":"u","operation":"UPDATE","options":{options}}}"#));
+            assert_eq!(decode(&body).unwrap().field_manager, "", "{options}");
+        }
     }
 
     #[test]

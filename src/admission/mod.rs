@@ -4,6 +4,7 @@ pub mod body;
 mod copy;
 pub mod endpoint;
 pub mod envelope;
+mod hold;
 pub mod object;
 pub mod registration;
 pub mod response;

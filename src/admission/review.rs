@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::copy::{self, CopiedFields};
 use super::endpoint::Endpoint;
 use super::envelope::{Operation, Request};
+use super::hold;
 use super::object::{NULL, Object};
 use super::verdict::{self, Denial, PatchOperation, Verdict};
 use super::wrong_types;
@@ -169,6 +170,7 @@ impl Reviewer {
             name: Cow::Borrowed(&*request.name),
             sub_resource: Cow::Borrowed(&*request.sub_resource),
             dry_run: false,
+            field_manager: Cow::Borrowed(&*request.field_manager),
             object,
             old_object: request.old_object.clone(),
         };
@@ -193,6 +195,10 @@ impl Reviewer {
         } else {
             new.own.entry("mode").or_insert_with(|| mode.name().into());
         }
+        let before = stored.as_ref().map(|(_, hpa)| &hpa.metadata);
+        let hold = hold::additions(&hpa.metadata, before, &request.field_manager);
+        new.annotated |= hold::annotates(&hold);
+        additions.extend(hold);
         additions.extend(copied(&hpa.metadata, &new, old.as_ref(), hidden));
         patched(additions)
     }
@@ -238,7 +244,10 @@ impl Reviewer {
     fn keep_label(&self, request: &Request<'_>) -> Verdict {
         let workload = stored(request).and_then(|_| convert::workload(given(request).text()));
         let Some(workload) = workload else { return Verdict::allowed() };
-        patched(defaults::retention(&workload, &request.namespace, &request.name, &*self.related_objects))
+        match defaults::retention(&workload, &request.namespace, &request.name, &*self.related_objects) {
+            Some((label, warning)) => Verdict { warnings: vec![warning], ..patched([label]) },
+            None => Verdict::allowed(),
+        }
     }
 
     fn context(&self, now: Timestamp) -> ValidationContext<'_> {

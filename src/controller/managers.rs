@@ -1,7 +1,7 @@
 //! Field managers of the controller: one for each kind of write, so that no write removes the fields of another. No
 //! I/O.
 
-use crate::decision::names::RETENTION_MANAGER;
+use crate::decision::names::{FINALIZER_MANAGER, RETENTION_MANAGER};
 
 /// Bounds of a FederatedHPA that a cron rule sets.
 pub const CRON_BOUNDS: &str = "fhpa-cron-bounds";
@@ -12,7 +12,7 @@ pub const CRON_STATUS: &str = "fhpa-cron-status";
 /// HPAs of member clusters, as Works.
 pub const MEMBER_HPA: &str = "fhpa-member-hpa";
 /// Finalizer of a FederatedHPA.
-pub const FINALIZER: &str = "fhpa-finalizer";
+pub const FINALIZER: &str = FINALIZER_MANAGER;
 /// The copy of fhpa's own fields in annotations, and fields that are restored from it.
 pub const MIRROR: &str = "fhpa-mirror";
 /// Status of a FederatedHPA.

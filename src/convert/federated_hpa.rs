@@ -88,9 +88,12 @@ pub fn known_federated_hpa(hpa: &api::FederatedHPA, stored_mode: impl Into<Optio
     }
 }
 
-/// The workload that is recorded as taken over.
+/// The workload that is recorded as taken over. Without the finalizer nothing is: anybody can copy an annotation.
 #[must_use]
 pub fn taken_over(hpa: &api::FederatedHPA) -> Option<api::hpa::CrossVersionObjectReference> {
+    if !hpa.metadata.finalizers.iter().flatten().any(|name| name == names::FINALIZER) {
+        return None;
+    }
     let mut words = hpa.metadata.annotations.as_ref()?.get(names::WORKLOAD)?.split(' ').map(str::to_owned);
     let (api_version, kind, name) = (words.next()?, words.next()?, words.next()?);
     Some(api::hpa::CrossVersionObjectReference { api_version, kind, name })
@@ -104,5 +107,27 @@ pub fn target(namespace: Option<&str>, reference: &api::hpa::CrossVersionObjectR
         group: ApiVersion::parse(&reference.api_version).map(|version| version.group.to_owned()).unwrap_or_default(),
         kind: reference.kind.clone(),
         name: reference.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_annotation_alone_takes_nothing_over() {
+        let taken = |finalizers: &[&str]| {
+            let hpa: api::FederatedHPA =
+                serde_json::from_value(json!({"metadata": {"name": "web", "namespace": "prod",
+                "finalizers": finalizers, "annotations": {names::WORKLOAD: "apps/v1 Deployment other"}}, "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 3}}))
+                .unwrap();
+            (taken_over(&hpa).map(|other| other.name), known_federated_hpa(&hpa, None).taken_over.is_some())
+        };
+        assert_eq!(taken(&[]), (None, false));
+        assert_eq!(taken(&["example.com/keep"]), (None, false));
+        assert_eq!(taken(&["example.com/keep", names::FINALIZER]), (Some("other".to_owned()), true));
     }
 }

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::api_version::ApiVersion;
+use super::finding::Warning;
 use super::kinds;
 use super::names::{RETAIN_REPLICAS, SUSPENDED_FOR, pointer_token};
 use super::related_objects::{KnownFederatedHPA, RelatedObjects, Target};
@@ -169,9 +170,21 @@ pub fn cron_federated_hpa(cron: &CronFederatedHPA<'_>) -> Vec<Addition> {
     additions
 }
 
-/// Suspends Karmada's scheduler for a new binding whose workload is the target of a Distributed FederatedHPA that is
-/// not being deleted and can divide it (docs/design.md#new-resourcebindings), and marks the binding with the name of
-/// that FederatedHPA. Other members of the suspension stay, and so does a binding that is already suspended.
+/// The FederatedHPA whose workload `target` is, of those that `counts`: a Distributed one that scales it, or one that has
+/// taken it over and hands it back.
+fn holder(
+    target: &Target,
+    related_objects: &dyn RelatedObjects,
+    counts: impl Fn(&KnownFederatedHPA) -> bool,
+) -> Option<KnownFederatedHPA> {
+    let scales = |hpa: &KnownFederatedHPA| hpa.distributed && counts(hpa);
+    let scaling = related_objects.federated_hpas_on(target).into_iter().find(scales);
+    scaling.or_else(|| related_objects.holder_of(target).filter(counts))
+}
+
+/// Suspends Karmada's scheduler for a new binding whose workload is that of a Distributed FederatedHPA that can divide it
+/// (docs/design.md#new-resourcebindings), or is being handed back, and marks the binding with the name of that
+/// FederatedHPA. Other members of the suspension stay, and so does a binding that is already suspended.
 #[must_use]
 pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn RelatedObjects) -> Vec<Addition> {
     let Some(spec) = &binding.spec else { return Vec::new() };
@@ -183,10 +196,11 @@ pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn Rel
         kind: resource.kind.to_string(),
         name: resource.name.to_string(),
     };
-    let hpas = related_objects.federated_hpas_on(&target);
-    // A suspended one would not divide the binding that Karmada's scheduler may not.
-    let divides = |hpa: &&KnownFederatedHPA| hpa.distributed && !hpa.suspended && !hpa.deleting;
-    let Some(hpa) = hpas.iter().find(divides) else { return Vec::new() };
+    // A suspended one would not divide the binding that Karmada's scheduler may not, and one that is deleted only where
+    // it still has to hand it back.
+    let divides =
+        |hpa: &KnownFederatedHPA| !hpa.suspended && (!hpa.deleting || hpa.taken_over.as_ref() == Some(&target));
+    let Some(hpa) = holder(&target, related_objects, divides) else { return Vec::new() };
     // While it is not known whether the workload can be taken over, Karmada's scheduler divides it.
     let Some(retention) = related_objects.retention(&resource.api_version, &resource.kind) else { return Vec::new() };
     if kinds::divisible(&resource.api_version, &resource.kind, Some(retention)).is_err() {
@@ -218,28 +232,31 @@ pub struct Workload {
 
 /// The label with which members keep the replicas of a workload that a Distributed FederatedHPA scales
 /// (docs/design.md#on-the-wire), or has taken over and does not scale any more: the controller removes the label when the
-/// workload is handed back.
+/// workload is handed back. With what its writer is told.
 #[must_use]
 pub fn retention(
     workload: &Workload,
     namespace: &str,
     name: &str,
     related_objects: &dyn RelatedObjects,
-) -> Vec<Addition> {
-    let Some(version) = ApiVersion::parse(&workload.api_version) else { return Vec::new() };
+) -> Option<(Addition, Warning)> {
+    let version = ApiVersion::parse(&workload.api_version)?;
     let target = Target {
         namespace: namespace.to_owned(),
         group: version.group.to_owned(),
         kind: workload.kind.clone(),
         name: name.to_owned(),
     };
-    let scaled = related_objects.federated_hpas_on(&target).iter().any(|hpa| hpa.distributed);
-    if !scaled && !related_objects.is_taken_over(&target) {
-        return Vec::new();
-    }
-    vec![if workload.labelled {
+    let hpa = holder(&target, related_objects, |_| true)?;
+    let label = if workload.labelled {
         Addition::new(format!("/metadata/labels/{}", pointer_token(RETAIN_REPLICAS)), "true")
     } else {
         Addition::new("/metadata/labels", json!({RETAIN_REPLICAS: "true"}))
-    }]
+    };
+    let text = format!(
+        "FederatedHPA {namespace}/{} scales this workload in member clusters: {RETAIN_REPLICAS} stays, and fhpa removes it \
+         when that is deleted or hands the workload back; keep it out of manifests",
+        hpa.name
+    );
+    Some((label, Warning::shortened("metadata.labels".to_owned(), text, "retention")))
 }

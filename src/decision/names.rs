@@ -17,6 +17,12 @@ pub const ADOPT: &str = "fhpa.karmada.io/adopt-hpa";
 /// Annotation of a FederatedHPA: the workload that is taken over, as `apiVersion kind name`.
 pub const WORKLOAD: &str = "fhpa.karmada.io/workload";
 
+/// Finalizer of a FederatedHPA: its workload is taken over.
+pub const FINALIZER: &str = "fhpa.karmada.io/finalizer";
+
+/// Field manager of [`FINALIZER`] and [`WORKLOAD`]; only its writes add and remove them on an object that lives.
+pub const FINALIZER_MANAGER: &str = "fhpa-finalizer";
+
 /// Label of a workload: member clusters keep their replicas.
 pub const RETAIN_REPLICAS: &str = "resourcetemplate.karmada.io/retain-replicas";
 

@@ -118,9 +118,9 @@ pub trait RelatedObjects {
     fn federated_hpas_on(&self, target: &Target) -> Vec<KnownFederatedHPA>;
     /// The CronFederatedHPAs that scale `target`.
     fn cron_federated_hpas_on(&self, target: &Target) -> Vec<KnownCronFederatedHPA>;
-    /// Whether a FederatedHPA has taken `target` over and not handed it back.
-    fn is_taken_over(&self, _target: &Target) -> bool {
-        false
+    /// The FederatedHPA that has taken `target` over and not handed it back.
+    fn holder_of(&self, _target: &Target) -> Option<KnownFederatedHPA> {
+        None
     }
     /// The FederatedHPA of that name.
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA>;

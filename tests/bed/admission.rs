@@ -1,5 +1,5 @@
-//! fhpa's webhook within the API server, as far as it mutates objects of others: it suspends Karmada's scheduler for new
-//! bindings, and keeps the label of workloads. It has its own watches.
+//! fhpa's webhook within the API server, as far as it mutates objects: it suspends Karmada's scheduler for new bindings,
+//! keeps the label of workloads, and completes FederatedHPAs. It has its own watches.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -48,6 +48,16 @@ pub fn webhook_beside(server: &ApiServer, idle: Option<Idle>) -> JoinSet<()> {
         })
     };
     server.admit_by("resourcebindings", &bindings);
+    let federated: Plugin = {
+        let reviewer = Arc::clone(&reviewer);
+        Arc::new(move |_: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
+            if lives(request) {
+                mutate(&reviewer, Endpoint::MutateFederatedHPA, request, object);
+            }
+            Ok(())
+        })
+    };
+    server.admit_by("federatedhpas", &federated);
     let workloads: Plugin = Arc::new(move |_: &ApiServer, request: &AdmissionRequest, object: &mut Value| {
         if loses_label(request, object) {
             mutate(&reviewer, Endpoint::MutateWorkload, request, object);
@@ -58,6 +68,14 @@ pub fn webhook_beside(server: &ApiServer, idle: Option<Idle>) -> JoinSet<()> {
         server.admit_by(plural, &workloads);
     }
     tasks
+}
+
+/// What the registration asks the webhook about FederatedHPAs, but for changes of the spec of one that is deleted.
+fn lives(request: &AdmissionRequest) -> bool {
+    let deleted = |old: &Value| old["metadata"]["deletionTimestamp"].is_string();
+    request.subresource.is_empty()
+        && matches!(request.operation, Done::Create | Done::Update)
+        && !request.old_object.as_ref().is_some_and(deleted)
 }
 
 /// What the registration asks the webhook about workloads.
@@ -73,6 +91,7 @@ fn loses_label(request: &AdmissionRequest, object: &Value) -> bool {
 fn mutate(reviewer: &Reviewer, endpoint: Endpoint, asked: &AdmissionRequest, object: &mut Value) {
     let [text, old] = [Some(&*object), asked.old_object.as_ref()].map(|object| object.map(Value::to_string));
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    let manager = asked.options.as_ref().and_then(|options| options["fieldManager"].as_str()).unwrap_or_default();
     let request = Request {
         uid: Cow::Borrowed("u"),
         operation,
@@ -80,6 +99,7 @@ fn mutate(reviewer: &Reviewer, endpoint: Endpoint, asked: &AdmissionRequest, obj
         name: Cow::Borrowed(&asked.name),
         sub_resource: Cow::Borrowed(""),
         dry_run: false,
+        field_manager: Cow::Borrowed(manager),
         object: text.as_deref().map(Object::new),
         old_object: old.as_deref().map(Object::new),
     };

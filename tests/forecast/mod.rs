@@ -1,7 +1,7 @@
 //! Previews of an assignment on a control plane with members: by dry runs and on the command line.
 
 mod live;
-mod preview;
+pub mod preview;
 
 use fhpa::api;
 use fhpa::playground::fleet::{Fleet, Plan};

@@ -44,13 +44,13 @@ fn warnings(response: &Value) -> Vec<String> {
 }
 
 /// A judge that previews by what watches bring from `server`.
-struct Judged {
+pub struct Judged {
     judge: ReviewFn,
     _watches: JoinSet<()>,
 }
 
 impl Judged {
-    async fn by(server: &ApiServer) -> Self {
+    pub async fn by(server: &ApiServer) -> Self {
         let cache = Arc::new(Cache::default());
         let (mut readers, readiness) = (Readers::default(), Readiness::default());
         cache.read_by(&mut readers);
@@ -65,7 +65,7 @@ impl Judged {
         Self { judge: judge(cache), _watches: watches }
     }
 
-    async fn told(&self, object: &Value, dry_run: bool) -> Vec<String> {
+    pub async fn told(&self, object: &Value, dry_run: bool) -> Vec<String> {
         told(&self.judge, object, dry_run).await
     }
 }

@@ -1,8 +1,13 @@
 //! The network between Karmada and a member, which can be cut while the member goes on. I/O: sockets.
 
+use std::time::Duration;
+
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+
+/// After an error of the listener.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Carries every connection to one port of the loopback interface, while it is up.
 pub struct Link {
@@ -17,8 +22,12 @@ impl Link {
         let port = listener.local_addr().unwrap().port();
         let (up, state) = watch::channel(true);
         tokio::spawn(async move {
-            while let Ok((near, _)) = listener.accept().await {
-                tokio::spawn(carry(near, to, state.clone()));
+            loop {
+                match listener.accept().await {
+                    Ok((near, _)) => _ = tokio::spawn(carry(near, to, state.clone())),
+                    // Such as a process that has too many files open for a moment.
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                }
             }
         });
         Self { port, up }

@@ -6,6 +6,7 @@ mod defaults;
 mod demands;
 mod doubts;
 mod effects;
+mod hold;
 mod laws;
 mod neighbours;
 pub mod normal;

@@ -65,7 +65,9 @@ impl Line {
             _ => (Operation::Unknown, Some(object), None),
         };
         let (name, namespace, uid, sub_resource) = ("web".into(), "prod".into(), "u".into(), "".into());
-        let request = Request { uid, operation, namespace, name, sub_resource, dry_run: false, object, old_object };
+        let (dry_run, field_manager) = (false, "".into());
+        let request =
+            Request { uid, operation, namespace, name, sub_resource, dry_run, field_manager, object, old_object };
         // Karmada checks an object in the validating webhook only.
         let settings = Settings { deny_early: false, ..Settings::default() };
         Some(reviewer_with(Others::default(), settings).review(endpoint, &request, now()))

@@ -37,6 +37,9 @@ impl RelatedObjects for Others {
         found.sort_by(|one, other| one.name.cmp(&other.name));
         found
     }
+    fn holder_of(&self, target: &Target) -> Option<KnownFederatedHPA> {
+        self.federated.iter().find(|hpa| hpa.taken_over.as_ref() == Some(target)).cloned()
+    }
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {
         self.federated.iter().find(|hpa| hpa.target.namespace == namespace && hpa.name == name).cloned()
     }
@@ -76,6 +79,18 @@ pub fn review(
     object: &str,
     old: Option<&str>,
 ) -> Verdict {
+    review_of("user", reviewer, endpoint, operation, object, old)
+}
+
+/// As [`review`], of what a field manager writes.
+pub fn review_of(
+    manager: &str,
+    reviewer: &Reviewer,
+    endpoint: Endpoint,
+    operation: Operation,
+    object: &str,
+    old: Option<&str>,
+) -> Verdict {
     let request = Request {
         uid: Cow::Borrowed("u"),
         operation,
@@ -83,6 +98,7 @@ pub fn review(
         name: Cow::Borrowed("web"),
         sub_resource: Cow::Borrowed(""),
         dry_run: false,
+        field_manager: Cow::Borrowed(manager),
         object: Some(json(object)),
         old_object: old.map(json),
     };

@@ -56,6 +56,7 @@ pub(super) struct RawRequest<'a> {
     name: Text<'a>,
     sub_resource: Text<'a>,
     dry_run: Option<bool>,
+    field_manager: Cow<'a, str>,
     object: Option<Object<'a>>,
     old_object: Option<Object<'a>>,
 }
@@ -76,6 +77,7 @@ impl<'a> RawRequest<'a> {
             name: self.name.0,
             sub_resource: self.sub_resource.0,
             dry_run: self.dry_run.unwrap_or_default(),
+            field_manager: self.field_manager,
             object: self.object,
             old_object: self.old_object,
         }
@@ -170,6 +172,7 @@ impl<'de> Visitor<'de> for RequestMembers<'de> {
                 "name" => request.name = map.next_value()?,
                 "subResource" => request.sub_resource = map.next_value()?,
                 "dryRun" => request.dry_run = map.next_value()?,
+                "options" => request.field_manager = Cow::Borrowed(field_manager(map.next_value()?)),
                 "object" => open = self.object(key, New, &mut request, &mut map)?,
                 "oldObject" => open = self.object(key, Stored, &mut request, &mut map)?,
                 _ => skip(&mut map)?,
@@ -228,6 +231,18 @@ impl<'a> Undelimited<'a> {
 /// The text of an object is not known: the pass that skips the objects finds it.
 fn unknown_end<E: serde::de::Error>() -> E {
     E::custom("no member follows the object")
+}
+
+/// The field manager in the options of a request. Options that cannot be read name none, nor does a name with escapes.
+fn field_manager<'a>(options: &'a RawValue) -> &'a str {
+    #[derive(Deserialize)]
+    struct Options<'a> {
+        #[serde(borrow, rename = "fieldManager")]
+        manager: Option<&'a str>,
+    }
+    let text = options.get();
+    let read = text.starts_with('{').then(|| serde_json::from_str::<Options<'a>>(text));
+    read.and_then(Result::ok).and_then(|options| options.manager).unwrap_or_default()
 }
 
 fn skip<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {

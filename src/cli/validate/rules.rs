@@ -78,6 +78,7 @@ impl Rules {
             name: Cow::Borrowed(name),
             sub_resource: Cow::Borrowed(""),
             dry_run: false,
+            field_manager: Cow::Borrowed(""),
             object: Some(Object::new(&object)),
             old_object: None,
         };

@@ -14,6 +14,7 @@ pub mod centralized;
 mod engine;
 mod evictions;
 mod handing_back;
+mod hold_again;
 pub mod manifest;
 pub mod names;
 pub mod observe;

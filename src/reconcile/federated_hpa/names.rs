@@ -1,8 +1,8 @@
 //! Labels, annotations and finalizers of this controller, and those of Karmada that it writes. No I/O.
 
-/// Finalizer of a FederatedHPA: its workload is taken over.
-pub const FINALIZER: &str = "fhpa.karmada.io/finalizer";
 pub use crate::decision::names::ADOPT;
+/// Finalizer of a FederatedHPA: its workload is taken over.
+pub use crate::decision::names::FINALIZER;
 pub use crate::decision::names::{SUSPENDED_BEFORE, SUSPENDED_FOR, WORKLOAD};
 /// Label of a Work: uid of its FederatedHPA.
 pub const OWNER_UID: &str = "fhpa.karmada.io/federatedhpa-uid";

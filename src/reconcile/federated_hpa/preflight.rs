@@ -16,7 +16,7 @@ use super::observe::foreign_hpas::Found;
 use super::observe::{PlacementSpec, foreign_hpas, kind, observe};
 use super::progress::{Progress, UNSEEN, bound};
 use super::worker::FederatedHpaWorker;
-use super::write::takeover::{Takeover, target};
+use super::write::takeover::{Takeover, target, workload};
 use super::write::writer::merging;
 use super::{names, status};
 use crate::controller::failure::{Asked, Failure, WriteError};
@@ -89,7 +89,7 @@ impl FederatedHpaWorker {
         }
         match self.takeover.rehearse(leader, view).await {
             Ok(()) => {
-                self.takeover.hold(leader, &view.federated_hpa).await?;
+                self.takeover.hold(leader, &view.federated_hpa, &workload(&view.federated_hpa)).await?;
                 Ok(Progress::Wrote)
             }
             Err(WriteError::Failed(failure)) if matches!(failure.class, ErrorClass::Refused | ErrorClass::Missing) => {

@@ -127,7 +127,7 @@ impl FederatedHpaWorker {
         Ok(Ended { retry_state: Some(retry_state), wake: None, retry })
     }
 
-    /// First cleans up objects left behind, then reconciles.
+    /// First holds what was held, and cleans up objects left behind, then reconciles.
     async fn run_pass(
         &self,
         leader: &Leader,
@@ -135,6 +135,11 @@ impl FederatedHpaWorker {
         view: Option<&View>,
         retry_state: &FederatedHpaRetryState,
     ) -> Result<Progress, WriteError> {
+        if let Some(view) = view
+            && self.hold_again(leader, view).await?
+        {
+            return Ok(Progress::Wrote);
+        }
         let swept = match self.sweep(leader, key, view).await? {
             Progress::Settled(wake) => wake,
             unsettled => return Ok(unsettled),

@@ -40,7 +40,8 @@ impl FederatedHpaWorker {
         let there = |binding: &Arc<Binding>| binding.object.metadata.deletion_timestamp.is_none();
         let stray = marked.into_iter().filter(|marked| !is_served(marked)).map(|marked| marked.binding);
         let stray: Vec<Arc<Binding>> = stray.filter(there).collect();
-        let orphans = view.is_none() && self.live.cache.has_works(key);
+        let gone = view.is_none_or(|view| view.federated_hpa.is_left());
+        let orphans = gone && self.live.cache.has_works(key);
         if stray.is_empty() && !orphans {
             return Ok(Progress::Settled(wake));
         }

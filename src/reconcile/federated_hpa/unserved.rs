@@ -74,10 +74,14 @@ impl FederatedHpaWorker {
     ) -> Result<Progress, WriteError> {
         // Afterwards it begins with the current replicas, as under a new leader.
         self.centralized.forget(&view.federated_hpa.key());
-        let message = format!(
-            "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
-            rival.key()
-        );
+        let message = if rival.deleting() || rival.target != view.federated_hpa.target {
+            format!("FederatedHPA {} hands this workload back first: wait, nothing is to be done", rival.key())
+        } else {
+            format!(
+                "FederatedHPA {} scales this workload already: delete one of them, or correct spec.scaleTargetRef",
+                rival.key()
+            )
+        };
         self.report_unplanned(leader, view, conditions::CONFLICT, message).await?;
         let entry = &view.federated_hpa;
         let divides = self.serves(rival) && !rival.suspended();

@@ -13,6 +13,7 @@ pub use crate::reconcile::federated_hpa::centralized::observe::Members;
 use super::Objects;
 use crate::api::FederatedHPA;
 use crate::controller::failure::Asked;
+use crate::convert::fleet::number;
 use crate::decision::hpa::clusters::{Controls, Gathered, Observed, compute};
 use crate::decision::hpa::decide::{Decision, History};
 use crate::decision::selector::Selector;
@@ -20,6 +21,7 @@ use crate::reconcile::federated_hpa::cache::entry::Binding;
 use crate::reconcile::federated_hpa::cache::{Cache, View};
 use crate::reconcile::federated_hpa::centralized::Centralized;
 use crate::reconcile::federated_hpa::centralized::observe::MetricQueries;
+use crate::reconcile::federated_hpa::write::counted::handed_back;
 use crate::reconcile::federated_hpa::write::takeover::target;
 use crate::reconcile::federated_hpa::write::writer::{Scalable, Writer};
 use crate::reconcile::scale_target::Targets;
@@ -103,7 +105,9 @@ impl Objects {
             format!("the selector {:?} of the target's scale cannot be used: {why}", scale.status.selector)
         })?;
         let gathered = Centralized::new(client, settings.clone()).observe(&view, binding, &selector, now).await;
-        let current = scale.spec.replicas.unwrap_or_default();
+        // Members run other numbers than the template asks for, until it is handed back.
+        let name = hpa.metadata.name.as_deref().unwrap_or_default();
+        let current = handed_back(binding, name).map_or(scale.spec.replicas.unwrap_or_default(), number);
         Ok(Some(tell(&Computation::of(settings.controls(&hpa.spec), current, gathered, now))))
     }
 }

@@ -6,6 +6,7 @@ use super::centralized::Settings;
 use super::{Forecast, forecast};
 use crate::admission::review::Preview;
 use crate::api::FederatedHPA;
+use crate::convert::fleet::number;
 use crate::decision::defaults::Mode;
 use crate::decision::finding::Warning;
 use crate::decision::hpa::clusters::compute;
@@ -14,6 +15,7 @@ use crate::decision::hpa::limits::Range;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
+use crate::reconcile::federated_hpa::write::counted::handed_back;
 
 /// Name of the rule of these warnings.
 const RULE: &str = "preview";
@@ -67,7 +69,9 @@ fn centralized(view: &View, now: Timestamp) -> String {
     let Some(binding) = view.binding.as_deref() else {
         return format!("{target} has no ResourceBinding: nothing is scaled yet");
     };
-    let (current, clusters) = (binding.object.spec.replicas.unwrap_or_default(), binding.entries().len());
+    let asks = binding.object.spec.replicas.unwrap_or_default();
+    let current = handed_back(binding, &view.federated_hpa.key().name).map_or(asks, number);
+    let clusters = binding.entries().len();
     let controls = Settings::default().controls(spec);
     let Range { min, max } = controls.policy.range;
     let plural = if clusters == 1 { "" } else { "s" };

@@ -21,6 +21,7 @@ use crate::controller::failure::{Asked, Failure};
 use crate::controller::pages::pages;
 use crate::controller::request::send;
 use crate::controller::table::Item as _;
+use crate::convert;
 use crate::decision::api_version::GROUP;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::defaults::Mode;
@@ -28,7 +29,6 @@ use crate::decision::kinds::CORE_GROUP;
 use crate::decision::names::{AGENT_LEASES, RETAIN_REPLICAS};
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
-use crate::reconcile::federated_hpa::names;
 use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
 use crate::runtime::lease_activity::LeaseLocation;
 
@@ -156,11 +156,11 @@ impl Recovery {
         let place = format!("{GROUP}/v1alpha1");
         let (mut workloads, mut stored, mut targets) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         let each = |hpa: FederatedHPA| {
+            let taken = convert::taken_over(&hpa).is_some();
             let hpa = FederatedHpaEntry::of(&hpa);
             let key = hpa.key();
             stored.insert((key.namespace.to_string(), key.name.to_string()));
             let object = format!("FederatedHPA {key}");
-            let taken = hpa.object.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(names::WORKLOAD));
             let (reference, target) = (hpa.taken_over.clone(), hpa.taken_over_target());
             let namespace = key.namespace.to_string();
             let scaler = match hpa.mode() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use http::header::ACCEPT;
+use http::response::Parts;
 use http::{Method, Request, Response, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
@@ -79,10 +80,7 @@ impl Requests {
             return Ok(Response::new(whole(Bytes::from_static(EXPIRED))));
         }
         let (mut head, body) = server.client.send(request).await.map_err(redacted)?.into_parts();
-        // Behind a proxy to a member the page may be the member's: karmada-apiserver passes it on.
-        if !path.contains("/proxy/")
-            && let Some(page) = Page::of(&server.url, head.status, &head.headers)
-        {
+        if let Some(page) = page(&server.url, &path, &head) {
             return Err(page.into());
         }
         if head.status.is_client_error() || head.status.is_server_error() {
@@ -266,19 +264,57 @@ fn watches(query: &str) -> bool {
 
 /// Whether the path ends with a resource, not with an object, a subresource or a discovery document.
 fn names_a_resource(path: &str) -> bool {
-    let of_member = path.split_once("/proxy/").map_or(path, |(_, path)| path);
-    let parts: Vec<&str> = of_member.split('/').filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = of_member(path).unwrap_or(path).split('/').filter(|part| !part.is_empty()).collect();
     matches!(
         parts.as_slice(),
         ["api", _, _] | ["api", _, "namespaces", _, _] | ["apis", _, _, _] | ["apis", _, _, "namespaces", _, _]
     )
 }
 
+/// What a request asks of a member, behind its proxy in karmada-apiserver; `None`: it asks karmada-apiserver itself.
+fn of_member(path: &str) -> Option<&str> {
+    let (_cluster, rest) = path.strip_prefix("/apis/cluster.karmada.io/v1alpha1/clusters/")?.split_once('/')?;
+    rest.strip_prefix("proxy/")
+}
+
+/// The page that answers in place of karmada-apiserver. Behind its proxy to a member the page may be the member's, which
+/// is passed on.
+fn page(url: &str, path: &str, head: &Parts) -> Option<Page> {
+    if of_member(path).is_some() { None } else { Page::of(url, head.status, &head.headers) }
+}
+
 #[cfg(test)]
 mod tests {
-    use http::Method;
+    use http::{Method, Response};
 
-    use super::verb;
+    use super::{of_member, page, verb};
+
+    #[test]
+    fn only_the_proxy_of_a_cluster_leads_to_a_member() {
+        let clusters = "/apis/cluster.karmada.io/v1alpha1/clusters";
+        for (path, expected) in [
+            (format!("{clusters}/member1/proxy/api/v1/pods"), Some("api/v1/pods")),
+            (format!("{clusters}/member1/proxy/"), Some("")),
+            (format!("{clusters}/proxy/proxy/version"), Some("version")),
+            (format!("{clusters}/member1/proxy"), None),
+            (format!("{clusters}/proxy/status"), None),
+            ("/apis/apps/v1/namespaces/proxy/deployments".to_owned(), None),
+            ("/api/v1/namespaces/prod/services/proxy/proxy/".to_owned(), None),
+        ] {
+            assert_eq!(of_member(&path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_a_member_is_its_answer_and_any_other_is_told() {
+        let answer =
+            Response::builder().status(502).header("content-type", "text/html; charset=utf-8").body(()).unwrap();
+        let (head, ()) = answer.into_parts();
+        let told = |path: &str| page("https://karmada:5443", path, &head).is_some();
+        assert!(!told("/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy/api/v1/namespaces/prod/pods"));
+        assert!(told("/api/v1/namespaces/proxy/pods"));
+        assert!(told("/apis/apps/v1/namespaces/proxy/deployments/web"));
+    }
 
     #[test]
     fn a_request_says_its_verb() {
@@ -292,6 +328,7 @@ mod tests {
             ("GET", "/apis/apps/v1/namespaces/prod/deployments/web/scale", "get"),
             ("GET", "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy/api/v1/pods", "list"),
             ("GET", "/apis/cluster.karmada.io/v1alpha1/clusters/member1/proxy/api/v1/namespaces/prod/pods/web", "get"),
+            ("GET", "/apis/apps/v1/namespaces/proxy/deployments", "list"),
             ("GET", "/apis/apps/v1", "get"),
             ("GET", "/version", "get"),
             ("PATCH", "/apis/apps/v1/namespaces/prod/deployments/web/scale", "patch"),

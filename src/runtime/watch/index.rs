@@ -33,8 +33,8 @@ impl RelatedObjects for Index {
         self.cron_federated_hpas.on(target)
     }
 
-    fn is_taken_over(&self, target: &Target) -> bool {
-        self.federated_hpas.any_in(&target.namespace, |hpa| hpa.taken_over.as_ref() == Some(target))
+    fn holder_of(&self, target: &Target) -> Option<KnownFederatedHPA> {
+        self.federated_hpas.first_in(&target.namespace, |hpa| hpa.taken_over.as_ref() == Some(target))
     }
 
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {

@@ -122,11 +122,12 @@ impl<K: IndexedObject> KindIndex<K> {
         names.iter().filter_map(|name| content.by_name.get(&key(name)).cloned()).collect()
     }
 
-    /// Whether a record of a namespace has this property. Looks at each of them.
-    pub fn any_in(&self, namespace: &str, has: impl Fn(&K) -> bool) -> bool {
+    /// The first record of a namespace with this property. Looks at each of them.
+    pub fn first_in(&self, namespace: &str, has: impl Fn(&K) -> bool) -> Option<K> {
         let content = self.content.read();
         let from = (namespace.to_owned(), String::new());
-        content.by_name.range(from..).take_while(|(key, _)| key.0 == namespace).any(|(_, known)| has(known))
+        let mut known = content.by_name.range(from..).take_while(|(key, _)| key.0 == namespace).map(|(_, known)| known);
+        known.find(|known| has(known)).cloned()
     }
 
     pub(super) fn named(&self, namespace: &str, name: &str) -> Option<K> {

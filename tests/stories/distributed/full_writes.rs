@@ -28,7 +28,7 @@ async fn total(stage: &Stage) -> i32 {
 }
 
 /// The fewest replicas of all members together within so many seconds.
-async fn fewest(stage: &Stage, seconds: u64) -> i32 {
+pub async fn fewest(stage: &Stage, seconds: u64) -> i32 {
     let mut fewest = i32::MAX;
     for _ in 0..seconds * 5 {
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;

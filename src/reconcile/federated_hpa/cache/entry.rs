@@ -205,6 +205,13 @@ impl FederatedHpaEntry {
         self.deleting() && self.object.metadata.finalizers.iter().flatten().all(|name| name == names::FINALIZER)
     }
 
+    /// Whether it is being deleted without the finalizer, which cannot be added any more: somebody removed it, and the
+    /// object waits for another one.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        self.deleting() && !self.held()
+    }
+
     /// Whether it has the finalizer.
     #[must_use]
     pub fn held(&self) -> bool {

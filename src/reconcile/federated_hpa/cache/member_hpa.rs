@@ -80,6 +80,8 @@ pub struct MemberHpa {
     pub hpa: Hpa,
     /// The write id.
     pub token: Box<str>,
+    /// The workload that the HPA scales, as `apiVersion kind name`.
+    pub workload: Arc<str>,
     /// Digest of everything except the bounds, as it was written.
     pub content: Arc<str>,
     /// Digest of what the Work asks the cluster for.
@@ -139,6 +141,7 @@ impl MemberHpa {
             owner: owner.map(|(namespace, name)| OWNERS.keep(Key::shared(namespace, name))),
             hpa,
             token: token.into(),
+            workload: shared::text(&workload(manifest)),
             content: shared::text(content),
             asked: digest(manifest),
             edited: false,
@@ -149,6 +152,11 @@ impl MemberHpa {
             applied: applied(work).is_some_and(|condition| condition.status == "True"),
         }
     }
+}
+
+fn workload(manifest: &Value) -> String {
+    let of = |field: &str| manifest.pointer(&format!("/spec/scaleTargetRef/{field}")).and_then(Value::as_str);
+    ["apiVersion", "kind", "name"].map(|field| of(field).unwrap_or_default()).join(" ")
 }
 
 /// Digest of what scales in an HPA. Karmada's webhook adds labels and annotations of its own, whenever a Work is written.

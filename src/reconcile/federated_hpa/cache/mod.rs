@@ -215,7 +215,7 @@ impl Cache {
     pub fn left_behind(&self, entry: FederatedHpaEntry, binding: Option<Arc<Binding>>) -> View {
         let mut inner = self.inner.lock();
         let key = entry.key();
-        let gone = inner.federated_hpas.get(&key).is_none();
+        let gone = inner.federated_hpas.get(&key).is_none_or(|entry| entry.is_left());
         let member_hpas = inner.member_hpas.about(&key).filter(|_| gone).cloned().collect();
         let (fleet, clusters) = (inner.fleet(), inner.clusters());
         View {

@@ -1,6 +1,7 @@
 //! What Karmada makes of the replicas of a binding. No I/O.
 
 use crate::api::ResourceBinding;
+use crate::convert::fleet::replicas;
 use crate::decision::plan::Entry;
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
@@ -14,10 +15,29 @@ pub fn is_counted(binding: &ResourceBinding) -> bool {
     native || binding.spec.replicas.is_some_and(|replicas| replicas > 0)
 }
 
+/// Replicas of the workload of `binding` once the FederatedHPA `name` hands it back, as far as members report; `None`
+/// where it has not taken it over.
+#[must_use]
+pub fn handed_back(binding: &Binding, name: &str) -> Option<Replicas> {
+    if binding.marked() != Some(name) || binding.entries().is_empty() {
+        return None;
+    }
+    let runs = |cluster: &str| {
+        let status = binding.reports().find(|(reported, _)| *reported == cluster).and_then(|(_, status)| status);
+        status.map(|status| replicas(status.replicas))
+    };
+    let entry = |(cluster, stored): (&'_ str, &i32)| runs(cluster).unwrap_or_else(|| replicas(*stored));
+    let running: Vec<Replicas> = binding.entries().iter().map(entry).collect();
+    Some(together(binding, running.into_iter()))
+}
+
 /// Replicas of the template with which the scheduler keeps the entries: their sum where the placement divides. Where
 /// every cluster gets all of them: the greatest entry, so that no pod is removed.
 pub(super) fn whole(binding: &Binding, entries: &[Entry<'_>]) -> Replicas {
-    let replicas = entries.iter().map(|entry| entry.replicas);
+    together(binding, entries.iter().map(|entry| entry.replicas))
+}
+
+fn together(binding: &Binding, replicas: impl Iterator<Item = Replicas>) -> Replicas {
     if is_counted(&binding.object) && binding.divides() {
         replicas.fold(0, Replicas::saturating_add)
     } else {
@@ -30,7 +50,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::convert::fleet::replicas;
 
     #[test]
     fn a_binding_that_no_decision_may_be_based_on_is_handed_back_with_what_it_asks_for() {
@@ -54,5 +73,20 @@ mod tests {
         let newer = |kind: &str| json!({"spreadConstraints": 5, "replicaScheduling": {"replicaSchedulingType": kind}});
         assert_eq!(whole(newer("Divided"), json!("")), (false, 14));
         assert_eq!(whole(newer("Duplicated"), json!("")), (false, 8));
+    }
+
+    #[test]
+    fn what_members_run_is_handed_back_where_the_workload_is_taken_over() {
+        let told = |mark: &str, kind: &str| {
+            let reports = json!([{"clusterName": "a", "status": {"replicas": 4}}, {"clusterName": "b"}]);
+            let binding = json!({"metadata": {"name": "web-deployment", "namespace": "prod",
+                    "annotations": {"fhpa.karmada.io/suspended-for": mark}},
+                "spec": {"placement": {"replicaScheduling": {"replicaSchedulingType": kind}}, "replicas": 3,
+                    "clusters": [{"name": "a", "replicas": 1}, {"name": "b", "replicas": 2}]},
+                "status": {"aggregatedStatus": reports}});
+            handed_back(&Binding::of(&serde_json::from_value(binding).unwrap()), "web")
+        };
+        assert_eq!((told("web", "Divided"), told("web", "Duplicated")), (Some(6), Some(4)));
+        assert_eq!(told("other", "Divided"), None);
     }
 }

@@ -9,5 +9,6 @@ mod releases;
 mod requested;
 pub mod rewrite;
 pub mod takeover;
+mod unlabel;
 pub mod work;
 pub mod writer;

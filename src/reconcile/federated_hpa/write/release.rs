@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::apply::{Applier, ApplyContext};
 use super::counted::{is_counted, whole};
 use super::releases::{PATIENCE, ReleaseProgress, Scaling};
-use super::takeover::{Takeover, labelled, owns_label, target};
+use super::takeover::{Takeover, labelled, target};
 use super::writer::{Meta, Scalable};
 use crate::controller::failure::{Asked, WriteError, reason};
 use crate::controller::key::Key;
@@ -104,7 +104,8 @@ impl Release<'_> {
         {
             return self.hand_back(binding).await;
         }
-        Ok(Released::Wholly(self.known().undone))
+        let left = self.leave(view.taken_over_binding.as_deref().is_some_and(|binding| there(&binding))).await?;
+        Ok(left.unwrap_or_else(|| Released::Wholly(self.known().undone)))
     }
 
     /// Whether a cluster that runs the workload does not answer, and is still waited for: its HPA goes on there, and what
@@ -134,7 +135,7 @@ impl Release<'_> {
         note(self.takeover.releases.0.lock().entry(self.key.clone()).or_default());
     }
 
-    fn undone(self, what: String) {
+    pub(super) fn undone(self, what: String) {
         self.note(|progress| {
             if !progress.undone.contains(&what) {
                 progress.undone.push(what);
@@ -148,7 +149,7 @@ impl Release<'_> {
     }
 
     /// Rejected steps are skipped, and after the longest wait all failing ones: the workload is handed back anyway.
-    fn attempt<T>(self, tried: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
+    pub(super) fn attempt<T>(self, tried: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
         match tried {
             Err(WriteError::Failed(failure))
                 if matches!(failure.class, ErrorClass::Refused | ErrorClass::Missing)
@@ -231,7 +232,6 @@ impl Release<'_> {
         place: &ResourcePath,
         template: &Meta,
     ) -> Result<Option<Released>, WriteError> {
-        let Self { takeover, leader, .. } = self;
         let entries = self.entries(binding, (&place.path, target.name)).await;
         let whole = whole(binding, &entries);
         let mut keeps = None;
@@ -261,16 +261,7 @@ impl Release<'_> {
             self.undone(format!("{target} keeps the label {}: {why}", names::RETAIN_REPLICAS));
             return Ok(None);
         }
-        if !owns_label(template) {
-            let owned = takeover.apply_label(leader, target, place, template).await;
-            if self.attempt(owned)?.is_some() {
-                return Ok(Some(Released::Partly));
-            }
-        }
-        let left = takeover.apply_labels(leader, target, place, template, json!({})).await;
-        // Another writer may also own the label: it stays.
-        let fell = self.attempt(left)?.is_some_and(|left| !labelled(&left));
-        Ok(fell.then_some(Released::Partly))
+        self.unlabel(target, place, template).await
     }
 
     /// Writes the entries. Returns whether it wrote, and whether they differ from what runs.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::{GetParams, Patch, PatchParams};
 use kube::core::Request;
 use parking_lot::Mutex;
@@ -61,14 +62,14 @@ impl Takeover {
         Self { writer, targets, checked: Mutex::default(), releases: Releases::default() }
     }
 
-    /// Adds the finalizer to a FederatedHPA.
+    /// Adds the finalizer to a FederatedHPA that takes over `workload`, given as `apiVersion kind name`.
     ///
     /// # Errors
     /// When this process no longer leads, or the API server rejects the request or is unreachable.
-    pub async fn hold(&self, leader: &Leader, entry: &FederatedHpaEntry) -> Result<(), WriteError> {
+    pub async fn hold(&self, leader: &Leader, entry: &FederatedHpaEntry, workload: &str) -> Result<(), WriteError> {
         let mut finalizers = entry.object.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(names::FINALIZER.to_owned());
-        let annotations = json!({names::WORKLOAD: workload(entry)});
+        let annotations = json!({names::WORKLOAD: workload});
         let metadata = json!({"finalizers": finalizers, "annotations": annotations});
         self.writer.federated_hpa(leader, entry, json!({"metadata": metadata})).await
     }
@@ -194,12 +195,27 @@ pub fn workload(entry: &FederatedHpaEntry) -> String {
     format!("{api_version} {kind} {name}")
 }
 
+/// The field managers that own the label.
+fn owners(template: &Meta) -> impl Iterator<Item = &str> {
+    let owns = |owner: &&ManagedFieldsEntry| {
+        let fields = owner.fields_v1.as_ref().and_then(|fields| fields.0.pointer("/f:metadata/f:labels"));
+        fields.is_some_and(|labels| labels.get(format!("f:{}", names::RETAIN_REPLICAS)).is_some())
+    };
+    let owners = template.metadata.managed_fields.iter().flatten().filter(owns);
+    owners.filter_map(|owner| owner.manager.as_deref())
+}
+
 /// Whether fhpa owns the label. A label that admission put back is owned by nobody, and an apply without it would not
 /// remove it.
 #[must_use]
 pub fn owns_label(template: &Meta) -> bool {
-    let owners = template.metadata.managed_fields.iter().flatten();
-    owners.filter_map(|owner| owner.manager.as_deref()).any(|manager| manager == managers::RETENTION)
+    owners(template).any(|manager| manager == managers::RETENTION)
+}
+
+/// The other field managers that own the label.
+#[must_use]
+pub fn other_owners(template: &Meta) -> Vec<&str> {
+    owners(template).filter(|manager| *manager != managers::RETENTION).collect()
 }
 
 /// Whether members keep their replicas.
