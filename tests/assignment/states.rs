@@ -260,7 +260,7 @@ fn explore(policy: Policy, clusters: usize, max: u32) {
     let fleets = Fleets { policy, clusters, max };
     let checker = fleets.checker().threads(2).target_max_depth(asked.unwrap_or(STEPS)).spawn_bfs().join();
     println!("{policy:?}, {clusters} clusters, max {max}: {} states", checker.unique_state_count());
-    let found = checker.discoveries().into_iter().map(|(_, path)| {
+    let found = checker.discoveries().into_values().map(|path| {
         let steps: Vec<_> = path.clone().into_actions();
         let end = path.last_state().clone();
         format!("{steps:?}\n{:?}\n{:#?}", end.broken, end.world.members)

@@ -17,7 +17,7 @@ const LABEL: &str = "resourcetemplate.karmada.io/retain-replicas";
 async fn told(stage: &Stage) -> Vec<(String, String)> {
     let events = stage.control.list(&kind("Event"), "prod").await.unwrap();
     let said = |event: &Value| (text(event, "/reason").to_owned(), text(event, "/note").to_owned());
-    events.iter().map(|event| said(event)).filter(|(reason, _)| reason.starts_with("Released")).collect()
+    events.iter().map(said).filter(|(reason, _)| reason.starts_with("Released")).collect()
 }
 
 async fn labelled(stage: &Stage) -> String {
