@@ -6,7 +6,7 @@ use super::fleet::{number, replicas};
 use super::instant::stored;
 use crate::api::federated_hpa::{ClusterHPADesired, RecentScaleUp};
 use crate::decision::plan::{
-    Assist, Bounds, Cause, Failed, Lost, Memory, Reason, ReplacementMin, ScaleUp, ScaleUpBlocked, ScaleUps, Share,
+    Assist, Bounds, Cause, Failed, Lost, Memory, Reason, ReplacementMin, ScaleUp, ScaleUpBlock, ScaleUps, Share,
 };
 
 /// The bounds and state of a cluster; no bounds for one that does not take part.
@@ -18,7 +18,7 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
     let memory = Memory {
         scale_up_blocked: cause
             .zip(since(&desired.scale_up_blocked_time))
-            .map(|(cause, since)| ScaleUpBlocked { cause, since }),
+            .map(|(cause, since)| ScaleUpBlock { cause, since }),
         last_donated: since(&desired.last_donated_time),
         last_received: since(&desired.last_received_time),
         covered_replicas: count(desired.covered_replicas),
@@ -118,7 +118,7 @@ mod tests {
     fn what_is_remembered_comes_back() {
         let at = |second| Timestamp::constant(second, 0);
         let memory = Memory {
-            scale_up_blocked: Some(ScaleUpBlocked { cause: Cause::AtMax, since: at(10) }),
+            scale_up_blocked: Some(ScaleUpBlock { cause: Cause::AtMax, since: at(10) }),
             last_donated: Some(at(20)),
             last_received: Some(at(30)),
             covered_replicas: 4,

@@ -3,7 +3,7 @@
 use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
     Assist, Bounds, Cause, Cluster, ClusterState, Hpa, Limits, Lost, Memory, Policy, REPLACEMENT, Reach,
-    ReplacementMin, Request, ScaleUpBlocked,
+    ReplacementMin, Request, ScaleUpBlock,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -114,7 +114,7 @@ fn lost() -> impl Strategy<Value = Option<Lost>> {
 
 fn memory() -> impl Strategy<Value = Memory> {
     let cause = prop::sample::select(vec![Cause::Pending, Cause::AtMax]);
-    let stuck = (cause, ago()).prop_map(|(cause, since)| since.map(|since| ScaleUpBlocked { cause, since }));
+    let stuck = (cause, ago()).prop_map(|(cause, since)| since.map(|since| ScaleUpBlock { cause, since }));
     let assist = prop::option::of((0..20_u32, 0..100_i64)).prop_map(|assist| {
         assist.map(|(replicas, ago)| Assist { replicas, since: NOW - SignedDuration::from_secs(ago) })
     });

@@ -231,7 +231,7 @@ mod tests {
     use super::{HpaReport, Observation, Replicas, Replicated, Room, Waits, WrittenHpa};
     use crate::decision::fleet::candidates::CandidateCluster;
     use crate::decision::fleet::settings::Settings;
-    use crate::decision::plan::{Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, ScaleUpBlocked};
+    use crate::decision::plan::{Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, ScaleUpBlock};
 
     const NOW: Timestamp = Timestamp::constant(10_000, 0);
 
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn unschedulable_replicas_are_among_those_that_are_not_ready() {
         let pending = |unschedulable, stuck: bool| {
-            let stuck = stuck.then_some(ScaleUpBlocked { since: NOW, cause: Cause::Pending });
+            let stuck = stuck.then_some(ScaleUpBlock { since: NOW, cause: Cause::Pending });
             let memory = Memory { scale_up_blocked: stuck, ..Memory::default() };
             seen(&Observation { unschedulable, memory, ..known() }).0.pending
         };

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::distribute::{Receiver, Receivers};
 use super::row::{Row, assigned, assigned_mut, exchange, sum, take};
-use super::{Cause, Cluster, ClusterState, Memory, Policy, Reason, Request, ScaleUpBlocked};
+use super::{Cause, Cluster, ClusterState, Memory, Policy, Reason, Request, ScaleUpBlock};
 use crate::decision::split::Replicas;
 
 /// Updates the stored state of each cluster. Returns when the next of them counts as blocked.
@@ -18,7 +18,7 @@ pub(super) fn update_blocked(request: &Request<'_>, rows: &mut [Row<'_>]) -> Opt
     let known = |row: &&mut Row<'_>| row.answers() && !is_unknown(row.cluster, &row.memory);
     for Row { cluster, memory, .. } in assigned_mut(rows).filter(known) {
         let since = memory.scale_up_blocked.map_or(request.now, |blocked| blocked.since);
-        memory.scale_up_blocked = cause(request, cluster).map(|cause| ScaleUpBlocked { cause, since });
+        memory.scale_up_blocked = cause(request, cluster).map(|cause| ScaleUpBlock { cause, since });
         if memory.scale_up_blocked.is_none() && !cluster.load.is_some_and(|load| load.is_above_by(0)) {
             memory.covered_replicas = 0;
         }

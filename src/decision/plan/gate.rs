@@ -17,32 +17,46 @@ struct Effect<'a> {
     ready: (Replicas, Replicas),
 }
 
-impl Effect<'_> {
-    /// What it would be without the writes of `steps`, and is with them.
-    fn of<'a>(request: &Request<'_>, row: &Row<'a>, steps: &[Step<'_>]) -> Effect<'a> {
+/// What each of the rows would be without the writes of `steps`, and is with them; by name, as the rows.
+fn effects<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &[Step<'_>]) -> Vec<Effect<'a>> {
+    let mut effects: Vec<Effect<'a>> = rows.iter().map(|row| Effect::before(request, row)).collect();
+    for step in steps.iter().filter(|step| step.wait == Wait::Nothing) {
+        match &step.action {
+            Action::ApplyHpa { cluster, bounds, pending_max, .. } => {
+                if let Some(effect) = named(&mut effects, cluster) {
+                    effect.most.1 = effect.most.1.max(*pending_max);
+                    effect.ready.1 = effect.ready.1.min(bounds.max);
+                }
+            }
+            Action::UpdateBinding { entries, .. } => {
+                let has = |name: &str| entries.binary_search_by_key(&name, |entry| entry.cluster).is_ok();
+                effects.iter_mut().filter(|effect| !has(effect.cluster.name)).for_each(|effect| effect.ready.1 = 0);
+            }
+            Action::Scale { cluster, replicas, .. } => {
+                if let Some(effect) = named(&mut effects, cluster) {
+                    effect.ready.1 = effect.ready.1.min(*replicas);
+                }
+            }
+            Action::DeleteHpa { .. } => {}
+        }
+    }
+    effects
+}
+
+fn named<'e, 'a>(effects: &'e mut [Effect<'a>], name: &str) -> Option<&'e mut Effect<'a>> {
+    let at = effects.binary_search_by_key(&name, |effect| effect.cluster.name).ok()?;
+    effects.get_mut(at)
+}
+
+impl<'a> Effect<'a> {
+    /// Without any write.
+    fn before(request: &Request<'_>, row: &Row<'a>) -> Self {
         let cluster = row.cluster;
         // The bounds of one that is away are given to others.
         let counts = cluster.state != ClusterState::Away;
         let ceiling = cluster.hpa.filter(|_| counts).map_or(0, |hpa| hpa.ceiling());
-        let before = stays(request, cluster);
-        let leaves = !row.bounds.is_some();
-        let mut effect = Effect { cluster, leaves, most: (ceiling, ceiling), ready: (before, before) };
-        for step in steps.iter().filter(|step| step.wait == Wait::Nothing) {
-            match &step.action {
-                Action::ApplyHpa { cluster: name, bounds, pending_max, .. } if *name == cluster.name => {
-                    effect.most.1 = effect.most.1.max(*pending_max);
-                    effect.ready.1 = effect.ready.1.min(bounds.max);
-                }
-                Action::UpdateBinding { entries, .. } if entries.iter().all(|entry| entry.cluster != cluster.name) => {
-                    effect.ready.1 = 0;
-                }
-                Action::Scale { cluster: name, replicas, .. } if *name == cluster.name => {
-                    effect.ready.1 = effect.ready.1.min(*replicas);
-                }
-                _ => {}
-            }
-        }
-        effect
+        let ready = stays(request, cluster);
+        Self { cluster, leaves: !row.bounds.is_some(), most: (ceiling, ceiling), ready: (ready, ready) }
     }
 
     /// Replicas that load asks of it: by its metric, within the tolerance and without one what is ready; of one that
@@ -68,15 +82,13 @@ pub(super) fn pass<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &mut [Ste
     if !request.policy.divides() {
         return Vec::new();
     }
-    let effects =
-        |steps: &[Step<'_>]| -> Vec<Effect<'a>> { rows.iter().map(|row| Effect::of(request, row, steps)).collect() };
     let mut refusals = Vec::new();
-    let mut now = effects(steps);
+    let mut now = effects(request, rows, steps);
     while let by @ 1.. = above(request, &now) {
         let Some((cluster, step)) = last_raise(&now, steps) else { break };
         step.wait = Wait::Lowered;
         refusals.push(Refusal { law: Law::Budget, cluster, by });
-        now = effects(steps);
+        now = effects(request, rows, steps);
     }
     let by = lost(request, &now);
     let lowered = now.iter().filter(|effect| by > 0 && effect.ready.1 < effect.ready.0);

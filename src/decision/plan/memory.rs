@@ -11,7 +11,7 @@ use crate::decision::split::Replicas;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     /// Why it cannot scale, and since when; `None` when it can.
-    pub scale_up_blocked: Option<ScaleUpBlocked>,
+    pub scale_up_blocked: Option<ScaleUpBlock>,
     /// When it last donated headroom.
     pub last_donated: Option<Timestamp>,
     /// When it last received headroom.
@@ -126,7 +126,7 @@ pub struct Assist {
 
 /// A cluster that cannot scale (docs/design.md#clusters-that-cannot-scale). Counts after `delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScaleUpBlocked {
+pub struct ScaleUpBlock {
     /// Why.
     pub cause: Cause,
     /// Since when.

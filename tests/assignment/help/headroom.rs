@@ -2,8 +2,8 @@
 
 use fhpa::decision::hpa::behavior::Select;
 use fhpa::decision::plan::{
-    Action, Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reason, Request,
-    ScaleUpBlocked, Why, plan,
+    Action, Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reason, Request, ScaleUpBlock,
+    Why, plan,
 };
 use jiff::SignedDuration;
 
@@ -36,7 +36,7 @@ fn pods_that_wait_for_less_than_the_delay_move_nothing() {
     assert_eq!(targets(&first), named([("m1", 8, 23), ("m2", 1, 1)]));
     assert_eq!(first.next, Some(NOW + request.delay));
     let since = of(&first, "m1").memory.scale_up_blocked;
-    assert_eq!(since, Some(ScaleUpBlocked { cause: Cause::Pending, since: NOW }));
+    assert_eq!(since, Some(ScaleUpBlock { cause: Cause::Pending, since: NOW }));
     // Remembered, so that a restart does not begin anew.
     request.clusters[0].memory.scale_up_blocked = since;
     request.now += request.delay;

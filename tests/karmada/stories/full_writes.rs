@@ -1,13 +1,13 @@
-//! Writers who write a whole workload, without the label with which members keep their replicas.
+//! Writers who write a whole workload or FederatedHPA, without what fhpa put on it.
 
 use std::time::Duration;
 
-use fhpa::decision::names::{RETAIN_REPLICAS, RETENTION_MANAGER};
+use fhpa::decision::names::{FINALIZER, RETAIN_REPLICAS, RETENTION_MANAGER};
 use kube::api::{DynamicObject, PostParams};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::leave::{FIFTEEN, fifteen};
-use crate::stand::{SOON, Stand, deployment};
+use crate::stand::{MEMBERS, SOON, Stand, deployment, federated};
 
 const NAME: &str = "replaced";
 /// How often the workload is replaced, and how many times.
@@ -84,4 +84,33 @@ pub async fn a_workload_that_is_replaced_keeps_its_pods(stand: &mut Stand) {
     tokio::time::sleep(PACE).await;
     assert_eq!(stand.observer.least(NAME), 15, "the label was away for a moment");
     stand.clear(NAME).await;
+}
+
+/// A full write of the FederatedHPA that makes it Centralized at the same time leaves no HPA in a member, and ends no pod.
+pub async fn a_federated_hpa_that_is_replaced_leaves_nothing_behind(stand: &mut Stand) {
+    let name = "rewritten";
+    fifteen(stand, name, 30).await;
+    let (version, kind, plural) = ("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas");
+    let api = stand.lab.karmada.api(version, kind, plural, Some("prod"));
+    let mut whole = federated(name, 3, 30, json!({"mode": "Centralized"}));
+    whole["metadata"]["resourceVersion"] = stand.hpa(name).await.unwrap()["metadata"]["resourceVersion"].clone();
+    let whole: DynamicObject = serde_json::from_value(whole).unwrap();
+    let params = PostParams { field_manager: Some("user".to_owned()), ..PostParams::default() };
+    let stored = api.replace(name, &params, &whole).await.unwrap();
+    assert_eq!(stored.metadata.finalizers, Some(vec![FINALIZER.to_owned()]), "it is kept in the same request");
+    stand
+        .later(Duration::from_secs(120), "it is handed back", async |stand| {
+            let hpa = stand.hpa(name).await.unwrap();
+            let mut bound = 0;
+            for member in MEMBERS {
+                bound += usize::from(stand.bounds(member, name).await.is_some());
+            }
+            bound == 0 && hpa["metadata"]["finalizers"].is_null()
+        })
+        .await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let template = stand.get("apps/v1", "Deployment", "deployments", name).await.unwrap();
+    assert_eq!((stand.observer.least(name), &template["spec"]["replicas"]), (15, &json!(15)), "no pod was ended");
+    assert!(template["metadata"]["labels"][RETAIN_REPLICAS].is_null(), "{template}");
+    stand.clear(name).await;
 }

@@ -55,6 +55,7 @@ pub const ALL: &[(&str, Story)] = stories! {
     "a_cluster_that_leaves_during_a_rollout_is_replaced_first": leave::leaves_during_a_rollout,
     "a_cluster_whose_label_falls_is_replaced_first": leave::its_label_falls,
     "a_workload_that_is_replaced_keeps_its_pods": full_writes::a_workload_that_is_replaced_keeps_its_pods,
+    "a_federated_hpa_that_is_replaced_leaves_nothing_behind": full_writes::a_federated_hpa_that_is_replaced_leaves_nothing_behind,
     "a_short_absence_moves_nothing": fail::a_short_absence_moves_nothing,
     "a_hang_moves_nothing": fail::a_hang_moves_nothing,
     "what_a_cluster_missed_is_in_effect_soon_after_its_return": fail::what_a_cluster_missed_is_in_effect_soon_after_its_return,
