@@ -9,9 +9,11 @@ use crate::decision::plan::{
 };
 use crate::decision::split::Replicas;
 
-/// For so long what an HPA asked for may run unreported ([`Cluster::scaled`]): Karmada may need minutes for bindings.
+/// For so long what an HPA asked for may run unreported ([`Cluster::scaled_recently`]): Karmada may need minutes for
+/// bindings.
 const UNREPORTED: SignedDuration = SignedDuration::from_mins(5);
-/// For so long what Karmada last reported of a cluster that answers again may be from before ([`Cluster::returned`]).
+/// For so long what Karmada last reported of a cluster that answers again may be from before
+/// ([`Cluster::back_recently`]).
 const RETURNED: SignedDuration = SignedDuration::from_secs(10);
 
 /// Free capacity for a workload in a cluster.
