@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::decision::defaults::Addition;
-use crate::decision::names::{FINALIZER, FINALIZER_MANAGER, WORKLOAD, pointer_token};
+use crate::decision::names::{FINALIZER, FINALIZER_MANAGER, WORKLOAD};
 use crate::decision::subject::Metadata;
 
 /// Additions to the new object with which it is held as the `stored` one is, or not at all; `manager` is who writes it.
@@ -38,18 +38,12 @@ fn workload<'a>(metadata: &'a Metadata<'_>) -> Option<&'a str> {
 }
 
 fn annotation(new: &Metadata<'_>, workload: Option<&str>) -> Addition {
-    let whole = |value: Value| Addition { pointer: ANNOTATIONS.to_owned(), value };
-    match workload {
-        Some(workload) if new.annotations.is_empty() => whole(json!({WORKLOAD: workload})),
-        Some(workload) => {
-            Addition { pointer: format!("{ANNOTATIONS}/{}", pointer_token(WORKLOAD)), value: workload.into() }
-        }
-        None => {
-            let others = new.annotations.iter().filter(|(name, _)| &***name != WORKLOAD);
-            let others = others.map(|(name, value)| (name.to_string(), Value::from(&**value)));
-            whole(others.collect::<Map<String, Value>>().into())
-        }
+    if let Some(workload) = workload {
+        return Addition::member(ANNOTATIONS, !new.annotations.is_empty(), WORKLOAD, workload);
     }
+    let others = new.annotations.iter().filter(|(name, _)| &***name != WORKLOAD);
+    let others: Map<String, Value> = others.map(|(name, value)| (name.to_string(), Value::from(&**value))).collect();
+    Addition { pointer: ANNOTATIONS.to_owned(), value: others.into() }
 }
 
 fn finalizers(new: &Metadata<'_>, held: bool) -> Addition {

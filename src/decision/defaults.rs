@@ -63,6 +63,15 @@ impl Addition {
     fn new(pointer: impl Into<String>, value: impl Into<Value>) -> Self {
         Self { pointer: pointer.into(), value: value.into() }
     }
+
+    /// A member of the map at `pointer`, whose parent exists, and which itself may not be `there`.
+    pub(crate) fn member(pointer: &str, there: bool, name: &str, value: &str) -> Self {
+        if there {
+            Self::new(format!("{pointer}/{}", pointer_token(name)), value)
+        } else {
+            Self::new(pointer, json!({name: value}))
+        }
+    }
 }
 
 /// Default of `minReplicas` of a FederatedHPA.
@@ -211,12 +220,8 @@ pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn Rel
         Some(suspension) if suspension.scheduling == Some(true) => return Vec::new(),
         Some(_) => Addition::new("/spec/suspension/scheduling", true),
     };
-    let mark = if binding.metadata.annotations.is_empty() {
-        Addition::new("/metadata/annotations", json!({SUSPENDED_FOR: hpa.name}))
-    } else {
-        Addition::new(format!("/metadata/annotations/{}", pointer_token(SUSPENDED_FOR)), hpa.name.as_str())
-    };
-    vec![suspension, mark]
+    let annotated = !binding.metadata.annotations.is_empty();
+    vec![suspension, Addition::member("/metadata/annotations", annotated, SUSPENDED_FOR, &hpa.name)]
 }
 
 /// A workload of any kind, as far as its label needs it.
@@ -248,11 +253,7 @@ pub fn retention(
         name: name.to_owned(),
     };
     let hpa = holder(&target, related_objects, |_| true)?;
-    let label = if workload.labelled {
-        Addition::new(format!("/metadata/labels/{}", pointer_token(RETAIN_REPLICAS)), "true")
-    } else {
-        Addition::new("/metadata/labels", json!({RETAIN_REPLICAS: "true"}))
-    };
+    let label = Addition::member("/metadata/labels", workload.labelled, RETAIN_REPLICAS, "true");
     let text = format!(
         "FederatedHPA {namespace}/{} scales this workload in member clusters: {RETAIN_REPLICAS} stays, and fhpa removes it \
          when that is deleted or hands the workload back; keep it out of manifests",

@@ -79,7 +79,7 @@ impl<'a> Effect<'a> {
 /// Has raises wait that would break law 2, the last ones first. Returns these, and the writes that would break law 3 by
 /// the demand that is known now.
 pub(super) fn pass<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &mut [Step<'_>]) -> Vec<Refusal<'a>> {
-    if !request.policy.divides() {
+    if !request.policy.divides() || steps.iter().all(|step| step.wait != Wait::Nothing) {
         return Vec::new();
     }
     let mut refusals = Vec::new();

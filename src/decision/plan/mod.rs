@@ -194,6 +194,7 @@ fn unchanged<'a>(request: &Request<'_>, rows: &[Row<'a>], hash: AssignmentHash, 
     let mut steps = if request.suspended { Vec::new() } else { steps::kept(request, rows) };
     model::follow(&mut shares, &steps);
     steps.extend(steps::bind(rows, &binding, Vec::new()));
+    let refusals = gate::pass(request, rows, &mut steps);
     let renewals = shares.iter().filter_map(|share| owed::renewal(request, share.memory.lost?));
     Plan {
         assignment_hash: request.assignment_hash.unwrap_or(hash),
@@ -203,7 +204,7 @@ fn unchanged<'a>(request: &Request<'_>, rows: &[Row<'a>], hash: AssignmentHash, 
         steps,
         followed: None,
         notes: vec![note],
-        refusals: Vec::new(),
+        refusals,
         idle_since: request.idle_since,
         last_rebalanced: request.last_rebalanced,
     }

@@ -34,7 +34,8 @@ impl RelatedObjects for Index {
     }
 
     fn holder_of(&self, target: &Target) -> Option<KnownFederatedHPA> {
-        self.federated_hpas.first_in(&target.namespace, |hpa| hpa.taken_over.as_ref() == Some(target))
+        let about = self.federated_hpas.about(target);
+        about.into_iter().find(|hpa| hpa.taken_over.as_ref() == Some(target))
     }
 
     fn federated_hpa(&self, namespace: &str, name: &str) -> Option<KnownFederatedHPA> {

@@ -12,6 +12,10 @@ pub trait IndexedObject: Clone + Send + Sync {
     fn name(&self) -> &str;
     /// Its target.
     fn target(&self) -> &Target;
+    /// Another object that it still holds.
+    fn also(&self) -> Option<&Target> {
+        None
+    }
 }
 
 impl IndexedObject for KnownFederatedHPA {
@@ -20,6 +24,9 @@ impl IndexedObject for KnownFederatedHPA {
     }
     fn target(&self) -> &Target {
         &self.target
+    }
+    fn also(&self) -> Option<&Target> {
+        self.taken_over.as_ref().filter(|taken_over| **taken_over != self.target)
     }
 }
 
@@ -63,17 +70,21 @@ impl<K: IndexedObject> Content<K> {
         let key = (known.target().namespace.clone(), known.name().to_owned());
         let mut changed: Vec<Target> = self.take(&key).into_iter().collect();
         changed.push(known.target().clone());
-        self.names_by_target.entry(known.target().clone()).or_default().insert(key.1.clone());
+        for target in [Some(known.target()), known.also()].into_iter().flatten() {
+            self.names_by_target.entry(target.clone()).or_default().insert(key.1.clone());
+        }
         self.by_name.insert(key, known);
         changed
     }
 
     fn take(&mut self, key: &Key) -> Option<Target> {
         let old = self.by_name.remove(key)?;
-        if let Some(names) = self.names_by_target.get_mut(old.target()) {
-            names.remove(&key.1);
-            if names.is_empty() {
-                self.names_by_target.remove(old.target());
+        for target in [Some(old.target()), old.also()].into_iter().flatten() {
+            if let Some(names) = self.names_by_target.get_mut(target) {
+                names.remove(&key.1);
+                if names.is_empty() {
+                    self.names_by_target.remove(target);
+                }
             }
         }
         Some(old.target().clone())
@@ -116,18 +127,15 @@ impl<K: IndexedObject> KindIndex<K> {
 
     /// The records of a target, by name.
     pub fn on(&self, target: &Target) -> Vec<K> {
+        self.about(target).into_iter().filter(|known| known.target() == target).collect()
+    }
+
+    /// The records of a target and those that still hold it, by name.
+    pub fn about(&self, target: &Target) -> Vec<K> {
         let content = self.content.read();
         let Some(names) = content.names_by_target.get(target) else { return Vec::new() };
         let key = |name: &String| (target.namespace.clone(), name.clone());
         names.iter().filter_map(|name| content.by_name.get(&key(name)).cloned()).collect()
-    }
-
-    /// The first record of a namespace with this property. Looks at each of them.
-    pub fn first_in(&self, namespace: &str, has: impl Fn(&K) -> bool) -> Option<K> {
-        let content = self.content.read();
-        let from = (namespace.to_owned(), String::new());
-        let mut known = content.by_name.range(from..).take_while(|(key, _)| key.0 == namespace).map(|(_, known)| known);
-        known.find(|known| has(known)).cloned()
     }
 
     pub(super) fn named(&self, namespace: &str, name: &str) -> Option<K> {

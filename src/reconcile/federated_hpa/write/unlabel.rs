@@ -29,7 +29,7 @@ impl Release<'_> {
         if !bound {
             return self.unlabel(target, &place, &template).await;
         }
-        if !self.is_others(target, &template) {
+        if !self.tells_of_others(target, &template) {
             self.undone(format!(
                 "{target} keeps the label {RETAIN_REPLICAS}: somebody else resumed the scheduling of its ResourceBinding, and \
                  without the label Karmada would set its clusters to their entries there; remove it once these are what runs"
@@ -55,14 +55,14 @@ impl Release<'_> {
         let left = takeover.apply_labels(leader, target, place, template, json!({})).await;
         let Some(left) = self.attempt(left)? else { return Ok(None) };
         if labelled(&left) {
-            self.is_others(target, &left);
+            self.tells_of_others(target, &left);
             return Ok(None);
         }
         Ok(Some(Released::Partly))
     }
 
-    /// Whether only others own the label, which then stays and is told.
-    fn is_others(self, target: TargetRef<'_>, template: &Meta) -> bool {
+    /// Tells that the label stays where only others own it; returns whether it is so.
+    fn tells_of_others(self, target: TargetRef<'_>, template: &Meta) -> bool {
         let others = other_owners(template);
         if owns_label(template) || others.is_empty() {
             return false;
