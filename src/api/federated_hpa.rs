@@ -244,6 +244,12 @@ pub struct FederatedHPAStatus {
     /// Time from which a cluster has been idle enough to go to zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_start_time: Option<Time>,
+    /// When failover was last resumed after a pause: no toleration of a failed cluster begins earlier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failover_resume_time: Option<Time>,
+    /// Time from which the workload is being handed back to Karmada.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hand_back_start_time: Option<Time>,
     /// Number of clusters by their state; always set, and of all clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<ClusterCounts>,

@@ -45,6 +45,8 @@ reads! {
         "assignmentHash": Text<'de>,
         "lastRebalanceTime": Option<Time<'de>>,
         "idleStartTime": Option<Time<'de>>,
+        "lastFailoverResumeTime": Option<Time<'de>>,
+        "handBackStartTime": Option<Time<'de>>,
         "clusters": Option<Counts>,
         "aggregatedStatus": Vec<ClusterStatus>,
         "aggregatedStatusOmitted": Option<i32>,

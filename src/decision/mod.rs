@@ -22,6 +22,7 @@ pub mod load;
 pub mod mirror;
 pub mod names;
 pub mod path;
+pub mod phase;
 pub mod plan;
 pub mod quantity;
 pub mod related_objects;

@@ -101,6 +101,8 @@ fn status(clusters: usize, desired: fn(usize) -> ClusterHPADesired) -> Federated
         assignment_hash: Some("0123456789abcdef0123456789abcdef".to_owned()),
         last_rebalance_time: time(),
         idle_start_time: time(),
+        last_failover_resume_time: time(),
+        hand_back_start_time: time(),
         clusters: Some(ClusterCounts {
             total: 5_000,
             ready: 5_000,

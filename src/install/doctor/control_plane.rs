@@ -18,7 +18,8 @@ use crate::decision::lease::{RESERVED, VERSION};
 use crate::install::apply::list;
 use crate::install::karmada::{Groups, LACKS, TO_DO};
 use crate::install::permissions::{PERMISSIONS, PermissionScope};
-use crate::reconcile::federated_hpa::status::conditions::{UPSTREAM, UPSTREAM_IDLE};
+use crate::reconcile::federated_hpa::observe::upstream::UPSTREAM_IDLE;
+use crate::reconcile::federated_hpa::status::conditions::UPSTREAM;
 use crate::runtime::lease_handover::PARKED;
 
 /// Oldest minor version of Kubernetes 1 that supports the validation rules of the CRDs.

@@ -6,11 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 use tracing::debug;
 
 use super::cache::View;
-use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::cache::entry::FederatedHpaEntry;
 use super::observe::{PlacementSpec, observe};
 use super::progress::{LOOK_AGAIN, Progress, bound};
 use super::status;
-use super::status::conditions::HANDING_BACK;
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
 use crate::api::federated_hpa::FederatedHPAStatus;
@@ -20,35 +19,35 @@ use crate::decision::plan::{Cluster, ClusterState};
 use crate::runtime::leader::Leader;
 
 impl FederatedHpaWorker {
-    /// What to plan for before the workload of an object that became Centralized is handed back: clusters that leave are
-    /// replaced first. A change of mode moves no pod, and karmada-scheduler removes at once what runs in a cluster that
-    /// is no candidate. The plan ends each wait after `--replacement-timeout`; where its writes are refused, this does.
-    pub(super) fn replaces_first<'v>(&self, view: &'v View) -> Option<(&'v Binding, PlacementSpec<'v>)> {
+    /// Whether clusters that leave are replaced before the workload of an object that became Centralized is handed back. A
+    /// change of mode moves no pod, and karmada-scheduler removes at once what runs in a cluster that is no candidate. The
+    /// plan ends each wait after `--replacement-timeout`; where its writes are refused, this does.
+    pub(super) fn replaces_first(&self, view: &View) -> bool {
         let entry = &view.federated_hpa;
-        if !self.centralizes(entry) || entry.taken_over_target() != entry.target {
-            return None;
+        if !entry.held()
+            || !self.centralizes(entry)
+            || self.suspends(entry)
+            || entry.taken_over_target() != entry.target
+        {
+            return false;
         }
-        let binding = bound(view)?;
-        let placement_spec = PlacementSpec::of(view, binding).ok()?;
-        let none = placement_spec.clone().admitting(Vec::new());
+        let Some(binding) = bound(view).filter(|binding| binding.is_divisible()) else { return false };
+        let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return false };
+        let none = placement_spec.admitting(Vec::new());
         let request = observe(view, binding, &none, &self.live, (self.clock)()).request;
         let leaves = |cluster: &Cluster<'_>| matches!(cluster.state, ClusterState::Leaving { .. });
         let runs = |cluster: &Cluster<'_>| leaves(cluster) && cluster.may_run() > 0;
         // Without a candidate karmada-scheduler finds none either, and removes nothing.
         let stays = |cluster: &Cluster<'_>| matches!(cluster.state, ClusterState::Serving | ClusterState::Silent);
         let replaces = request.clusters.iter().any(runs) && request.clusters.iter().any(stays);
-        let waits = replaces && self.takeover.releases.waits(&entry.key(), request.replacement);
-        waits.then_some((binding, placement_spec))
+        replaces && self.takeover.releases.waits(&entry.key(), request.replacement)
     }
 
-    /// Whether the workload is being handed back, so that its members have lost their HPAs: that ends, also when the user
-    /// suspends the object meanwhile, as nothing would scale them.
+    /// Whether the hand-back of the workload has begun, by its status or as this process knows.
     pub(super) fn has_begun(&self, view: &View) -> bool {
         let entry = &view.federated_hpa;
         let gone = || view.member_hpas.iter().all(|member_hpa| member_hpa.deleting());
-        // A plan says the same while clusters that leave are replaced first.
-        let told = || entry.unplanned() && hands_back(entry);
-        entry.held() && (told() || self.takeover.releases.has_begun(&entry.key()) && gone())
+        entry.hand_back_start().is_some() || self.takeover.releases.has_begun(&entry.key()) && gone()
     }
 
     /// Hands the workload back, one step each pass.
@@ -97,13 +96,8 @@ impl FederatedHpaWorker {
     }
 }
 
-/// For how long the workload of a deleted object has been handed back, where an earlier leader began with it.
+/// For how long the workload of a deleted object has been handed back, also by earlier leaders.
 fn waited(entry: &FederatedHpaEntry, now: Timestamp) -> Duration {
-    let deleted = entry.object.metadata.deletion_timestamp.as_ref().filter(|_| hands_back(entry));
-    deleted.and_then(|at| Duration::try_from(now.duration_since(at.0)).ok()).unwrap_or_default()
-}
-
-/// Whether its status says so.
-fn hands_back(entry: &FederatedHpaEntry) -> bool {
-    entry.condition(status::ASSIGNED).is_some_and(|assigned| assigned.reason.as_deref() == Some(HANDING_BACK))
+    let begun = entry.hand_back_start().filter(|_| entry.deleting());
+    begun.and_then(|begun| Duration::try_from(now.duration_since(begun)).ok()).unwrap_or_default()
 }

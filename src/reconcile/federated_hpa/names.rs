@@ -40,7 +40,8 @@ pub const TAINT_MANAGER: &str = "TaintManager";
 /// Producer of eviction tasks of fhpa.
 pub const PRODUCER: &str = "fhpa";
 
-/// Whether Karmada's message about an object of a member says that it leaves it alone, as it is not its own.
+/// Whether Karmada's message about an object of a member says that it leaves it alone, as it is not its own. Nothing else
+/// that it writes tells this from other failures.
 #[must_use]
 pub fn is_left_alone(message: &str) -> bool {
     ["will not manage this resource", "not managed by Karmada"].iter().any(|words| message.contains(words))

@@ -96,6 +96,7 @@ impl FederatedHpaWorker {
         self.status_throttle.forget(key);
         self.too_large.forget(key);
         self.centralized.forget(key);
+        self.pauses.forget(key);
         self.reporter.metrics.conditions.forget(&key.to_string());
         self.reporter.metrics.objects.forget((&key.namespace, &key.name));
     }

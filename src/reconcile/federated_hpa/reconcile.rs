@@ -6,18 +6,18 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::cache::View;
-use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::cache::entry::Binding;
 use super::carry_out::{Outcome, carry_out};
 use super::evictions::evicts_unreplaced;
 use super::observe::confirmation;
 use super::observe::foreign_hpas::{self, Found};
 use super::observe::members::TIMES;
+use super::observe::upstream::upstream_until;
 use super::observe::{Observed, PlacementSpec, observe, whole_seconds, workload};
-use super::preflight;
+use super::preflight::divisible;
 use super::progress::{LOOK_AGAIN, Progress, Published, bound};
-use super::status::conditions;
 use super::status::{self, Planned};
-use super::wholeness::{UNDECIDED, Wholeness};
+use super::wholeness::Wholeness;
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
 use super::write::counted::is_counted;
@@ -26,8 +26,8 @@ use super::write::takeover::Taken;
 use crate::controller::engine::Ended;
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
-use crate::controller::managers;
 use crate::decision::backoff::{self, ErrorClass};
+use crate::decision::phase::{ObjectPhase, phase};
 use crate::decision::plan::{Plan, plan};
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
@@ -160,58 +160,33 @@ impl FederatedHpaWorker {
         retry_state: &FederatedHpaRetryState,
     ) -> Result<Progress, WriteError> {
         let entry = &view.federated_hpa;
-        match self.wholeness(entry) {
-            Wholeness::Whole => {}
-            Wholeness::Unknown(why) => return self.mode_unknown(leader, entry, why).await,
-            Wholeness::Undecided => return self.mode_unknown(leader, entry, UNDECIDED).await,
-            Wholeness::Lost(patch, fields) => {
-                self.writer.federated_hpa_as(managers::MIRROR, leader, entry, patch).await?;
-                self.reporter.restored(leader, entry, &fields);
-                return Ok(Progress::Wrote);
+        let key = entry.key();
+        let wholeness = self.wholeness(entry);
+        let phase = phase(&self.facts(view, matches!(wholeness, Wholeness::Whole)));
+        if !phase.hands_back() {
+            // A hand-back that did not happen: the next one may wait as long.
+            self.takeover.releases.forget(&key);
+        }
+        if !matches!(phase, ObjectPhase::Incomplete | ObjectPhase::HandingBack | ObjectPhase::Centralized) {
+            // Afterwards it begins with the current replicas, as under a new leader.
+            self.centralized.forget(&key);
+        }
+        if !phase.plans() && phase != ObjectPhase::Incomplete {
+            self.pauses.pause(&key);
+        }
+        match phase {
+            ObjectPhase::Incomplete => self.complete(leader, entry, wholeness).await,
+            ObjectPhase::Suspended => self.suspend(leader, view).await,
+            ObjectPhase::HandingBack => self.release(leader, view).await,
+            ObjectPhase::Released => {
+                self.forget(&key);
+                Ok(Progress::Settled(None))
             }
-            Wholeness::Uncopied(patch) => {
-                self.writer.federated_hpa_as(managers::MIRROR, leader, entry, patch).await?;
-                return Ok(Progress::Wrote);
-            }
-        }
-        if self.suspends(entry) && !self.stays(view) {
-            return self.suspend(leader, view).await;
-        }
-        if !self.serves(entry) && entry.held() {
-            return match self.replaces_first(view) {
-                Some((binding, placement_spec)) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
-                None => self.release(leader, view).await,
-            };
-        }
-        if !self.serves(entry) && !self.centralizes(entry) {
-            self.forget(&entry.key());
-            return Ok(Progress::Settled(None));
-        }
-        // A new workload is taken over as by a new object, after the previous one is handed back.
-        if entry.held() && entry.taken_over_target() != entry.target {
-            return self.release(leader, view).await;
-        }
-        // A release that began and does not happen: the next one may wait as long.
-        self.takeover.releases.forget(&entry.key());
-        // A FederatedHPA that hands the workload back does so first.
-        let acts = |rival: &FederatedHpaEntry| !rival.deleting() || rival.held();
-        if let Some(rival) = view.rivals.iter().find(|rival| acts(rival) && rival.goes_before(entry)) {
-            return self.yield_to(leader, view, rival).await;
-        }
-        if self.centralizes(entry) {
-            return self.centralize(leader, view).await;
-        }
-        self.centralized.forget(&entry.key());
-        if !entry.held() {
-            return self.begin(leader, view).await;
-        }
-        let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
-        match preflight::divisible(view, binding) {
-            Ok(placement_spec) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
-            Err(failure) => {
-                self.report_unplanned(leader, view, failure.reason, failure.message).await?;
-                Ok(Progress::Settled(self.later()))
-            }
+            ObjectPhase::Yielding => self.yield_to_rival(leader, view).await,
+            ObjectPhase::Centralized => self.centralize(leader, view).await,
+            ObjectPhase::TakingOver => self.begin(leader, view).await,
+            ObjectPhase::Waiting => self.await_binding(leader, view).await,
+            ObjectPhase::Replacing | ObjectPhase::Divided => self.divide(leader, view, retry_state).await,
         }
     }
 
@@ -229,11 +204,27 @@ impl FederatedHpaWorker {
         now: Timestamp,
     ) -> Observed<'a> {
         let mut observed = observe(view, binding, placement_spec, &self.live, now);
-        observed.request.acts_since = Some(whole_seconds(leader.acts_since()));
+        // Nobody was asked for anything while no plan was possible.
+        let anew = self.pauses.end(&view.federated_hpa.key(), now);
+        observed.request.acts_since = anew.max(Some(leader.acts_since())).map(whole_seconds);
         observed.request.entries_count = binding.divides() && is_counted(&binding.object);
         let ago = self.applier.followed_ago(&view.federated_hpa.key());
         observed.request.entries_followed = ago.and_then(|ago| now.checked_sub(ago).ok()).map(whole_seconds);
         observed
+    }
+
+    /// Divides a workload that is held, by its binding.
+    async fn divide(
+        &self,
+        leader: &Leader,
+        view: &View,
+        retry_state: &FederatedHpaRetryState,
+    ) -> Result<Progress, WriteError> {
+        let placed = bound(view).and_then(|binding| Some((binding, divisible(view, binding).ok()?)));
+        match placed {
+            Some((binding, placement_spec)) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
+            None => self.await_binding(leader, view).await,
+        }
     }
 
     /// Writes the status before the steps that depend on it, so that it survives a crash.
@@ -275,7 +266,7 @@ impl FederatedHpaWorker {
         let Taken::Held(untaken) = self.begin_writes(leader, view, binding, &observed.foreign).await? else {
             return Ok(Progress::Wrote);
         };
-        let quiet = conditions::upstream_until(view, now);
+        let quiet = upstream_until(&view.federated_hpa, now);
         let evicts = evicts_unreplaced(binding, &plan);
         let selected = observed.selected();
         let about = ApplyContext { leader, view, binding, group: observed.group, evicts, selected: &selected };

@@ -10,6 +10,7 @@ use super::cache::entry::{Binding, FederatedHpaEntry};
 use super::centralized::status::{FAILED_UPDATE_SCALE, INVALID_SELECTOR, Report};
 use super::centralized::{KnownScale, Memory};
 use super::observe::foreign_hpas;
+use super::observe::upstream::upstream_until;
 use super::progress::{Progress, Published, bound};
 use super::status::{READY, conditions};
 use super::worker::FederatedHpaWorker;
@@ -113,7 +114,7 @@ impl FederatedHpaWorker {
         let current = scale.spec.replicas.unwrap_or_default();
         let got = "the HPA controller was able to get the target's current scale".to_owned();
         report.set(ABLE_TO_SCALE, ("True", "SucceededGetScale", got));
-        let upstream = conditions::upstream_until(of.view, of.now).is_some();
+        let upstream = upstream_until(&of.view.federated_hpa, of.now).is_some();
         let clusters = || binding.entries().iter().map(|(cluster, _)| cluster);
         foreign_hpas::refresh_all(&self.live, of.view, clusters());
         let foreign = foreign_hpas::found(&self.live, of.view, clusters());
@@ -144,7 +145,7 @@ impl FederatedHpaWorker {
             None
         };
         let decision = compute(&controls, current, observed.as_ref(), of.now, &mut memory.history);
-        report.decided(&decision.conditions);
+        report.decided(&decision);
         if !decision.current.is_empty() {
             report.metrics = Some(scaling::reported(spec.metrics.as_deref().unwrap_or_default(), &decision.current));
         }

@@ -5,18 +5,46 @@ use std::sync::Arc;
 
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
-use super::progress::Progress;
+use super::facts::rival;
+use super::observe::upstream::UPSTREAM_IDLE;
+use super::preflight::divisible;
+use super::progress::{Progress, bound};
 use super::status;
 use super::status::conditions;
+use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::takeover::target;
 use crate::controller::failure::{Failure, WriteError, reason};
+use crate::controller::managers;
 use crate::decision::backoff::ErrorClass;
 use crate::runtime::leader::Leader;
 
 impl FederatedHpaWorker {
+    /// Restores lost fields, and copies those that have no copy yet; or reports what only the user can set.
+    pub(super) async fn complete(
+        &self,
+        leader: &Leader,
+        entry: &FederatedHpaEntry,
+        wholeness: Wholeness,
+    ) -> Result<Progress, WriteError> {
+        match wholeness {
+            Wholeness::Whole => Ok(Progress::Settled(None)),
+            Wholeness::Unknown(why) => self.mode_unknown(leader, entry, why).await,
+            Wholeness::Undecided => self.mode_unknown(leader, entry, UNDECIDED).await,
+            Wholeness::Lost(patch, fields) => {
+                self.writer.federated_hpa_as(managers::MIRROR, leader, entry, patch).await?;
+                self.reporter.restored(leader, entry, &fields);
+                Ok(Progress::Wrote)
+            }
+            Wholeness::Uncopied(patch) => {
+                self.writer.federated_hpa_as(managers::MIRROR, leader, entry, patch).await?;
+                Ok(Progress::Wrote)
+            }
+        }
+    }
+
     /// Fields with unknown values are lost: the workload is neither handed back nor divided anew.
-    pub(super) async fn mode_unknown(
+    async fn mode_unknown(
         &self,
         leader: &Leader,
         entry: &FederatedHpaEntry,
@@ -24,8 +52,9 @@ impl FederatedHpaWorker {
     ) -> Result<Progress, WriteError> {
         let now = (self.clock)();
         self.centralized.forget(&entry.key());
+        self.pauses.pause(&entry.key());
         // The two would write over each other for ever.
-        let theirs = entry.upstream.and_then(|last| last.checked_add(conditions::UPSTREAM_IDLE).ok());
+        let theirs = entry.upstream.and_then(|last| last.checked_add(UPSTREAM_IDLE).ok());
         if let Some(until) = theirs.filter(|until| *until > now) {
             return Ok(Progress::Settled(Some(until)));
         }
@@ -37,23 +66,8 @@ impl FederatedHpaWorker {
         Ok(Progress::Settled(None))
     }
 
-    /// Whether a suspended object needs no other write than its status: it has taken nothing over that it would now
-    /// hand back, or has an assignment that stays.
-    pub(super) fn stays(&self, view: &View) -> bool {
-        let entry = &view.federated_hpa;
-        if self.centralizes(entry) {
-            return !entry.held();
-        }
-        !self.has_begun(view) && entry.held() && entry.taken_over_target() == entry.target && entry.assigned()
-    }
-
-    /// The user suspends the object before its workload is taken over or handed back, or while it is handed back.
+    /// The user suspends the object before its workload is taken over or handed back.
     pub(super) async fn suspend(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
-        if self.has_begun(view) {
-            return self.release(leader, view).await;
-        }
-        // A release that has not begun waits anew afterwards.
-        self.takeover.releases.forget(&view.federated_hpa.key());
         let what = if view.federated_hpa.held() {
             "the change of its workload or mode waits, and member clusters keep their HPAs"
         } else {
@@ -66,14 +80,8 @@ impl FederatedHpaWorker {
 
     /// Another FederatedHPA scales the workload: two would conflict. Unless that divides it, a binding that was suspended
     /// at its creation is handed back, or no pod would run.
-    pub(super) async fn yield_to(
-        &self,
-        leader: &Leader,
-        view: &View,
-        rival: &FederatedHpaEntry,
-    ) -> Result<Progress, WriteError> {
-        // Afterwards it begins with the current replicas, as under a new leader.
-        self.centralized.forget(&view.federated_hpa.key());
+    pub(super) async fn yield_to_rival(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        let Some(rival) = rival(view) else { return Ok(Progress::Settled(self.later())) };
         let message = if rival.deleting() || rival.target != view.federated_hpa.target {
             format!("FederatedHPA {} hands this workload back first: wait, nothing is to be done", rival.key())
         } else {
@@ -91,6 +99,15 @@ impl FederatedHpaWorker {
             // The other one may be pointed elsewhere, and what it writes last wakes nobody.
             _ => Ok(Progress::Settled(self.later())),
         }
+    }
+
+    /// There is no binding by which the workload can be divided: reports why.
+    pub(super) async fn await_binding(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
+        let Some(binding) = bound(view) else { return self.unbound(leader, view).await };
+        if let Err(failure) = divisible(view, binding) {
+            self.report_unplanned(leader, view, failure.reason, failure.message).await?;
+        }
+        Ok(Progress::Settled(self.later()))
     }
 
     /// There is no binding: reports whether the workload is missing or not propagated.

@@ -8,6 +8,7 @@ use super::cache::entry::FederatedHpaEntry;
 use super::centralized::{self, Centralized};
 use super::observe::failover::Queue;
 use super::observe::live_state::LiveState;
+use super::pauses::Pauses;
 use super::status::report::Reporter;
 use super::status::shown::TooLarge;
 use super::status::throttle::StatusThrottle;
@@ -44,6 +45,8 @@ pub struct FederatedHpaWorker {
     pub queue: Queue,
     /// Sizes that the store rejected.
     pub too_large: TooLarge,
+    /// Pauses of plans.
+    pub pauses: Pauses,
     /// Reports to users.
     pub reporter: Reporter,
     /// Whether to hand back every workload and take over none.
@@ -87,6 +90,7 @@ impl FederatedHpaWorker {
             status_throttle: StatusThrottle::default(),
             queue: Queue::default(),
             too_large: TooLarge::default(),
+            pauses: Pauses::default(),
             reporter,
             retiring: false,
         }

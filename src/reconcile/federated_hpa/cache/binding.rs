@@ -188,6 +188,12 @@ impl Binding {
         self.suspended() && self.marked().is_none() && !self.is_divided()
     }
 
+    /// Whether its workload can be divided by it: it can be parsed, and nobody else holds it back.
+    #[must_use]
+    pub fn is_divisible(&self) -> bool {
+        self.placement().is_ok() && !self.is_held_back()
+    }
+
     /// Whether a policy claims it: only then Karmada copies into it what its template asks for.
     #[must_use]
     pub fn is_claimed(&self) -> bool {

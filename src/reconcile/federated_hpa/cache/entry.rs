@@ -24,7 +24,6 @@ use crate::convert;
 use crate::decision::capacity::Summary;
 use crate::decision::defaults::Mode;
 use crate::decision::fleet::Readiness;
-use crate::decision::health::SCALING_ACTIVE;
 use crate::decision::plan::HpaVersion;
 use crate::decision::related_objects::Target;
 use crate::estimator::messages::ObjectReference;
@@ -39,9 +38,10 @@ const UPSTREAM: &str = "karmada-controller-manager";
 #[derive(Debug)]
 pub struct FederatedHpaEntry {
     key: Key,
-    /// The object, without its managed fields, and without the lists of clusters in its status: see [`Self::desired`],
-    /// [`Self::shown`] and [`Self::status`].
+    /// The object, without its managed fields, and without the lists of clusters and the conditions in its status: see
+    /// [`Self::desired`], [`Self::shown`], [`Self::is_true`] and [`Self::status`].
     pub object: FederatedHPA,
+    conditions: Option<Vec<Condition>>,
     desired: Option<ByCluster<Arc<ClusterHPADesired>>>,
     shown: Option<ByCluster<Arc<FoldedStatus>>>,
     /// Its target.
@@ -50,7 +50,8 @@ pub struct FederatedHpaEntry {
     pub taken_over: CrossVersionObjectReference,
     /// When Karmada's own controller last wrote its status.
     pub upstream: Option<Timestamp>,
-    /// The same, where it wrote over a status of fhpa: a controller that was switched off before does not.
+    /// When it last wrote over a status of fhpa, as far as this process saw: a controller that was switched off before
+    /// does not.
     pub overwritten: Option<Timestamp>,
 }
 
@@ -65,12 +66,15 @@ impl FederatedHpaEntry {
         let target = target(&object, &object.spec.scale_target_ref);
         let taken_over = convert::taken_over(&object).unwrap_or_else(|| object.spec.scale_target_ref.clone());
         let status = object.status.as_mut();
-        let lists = status.map(|status| (status.cluster_hpa_desired.take(), status.aggregated_status.take()));
-        let (desired, shown) = lists.unwrap_or_default();
+        let lists = status.map(|FederatedHPAStatus { conditions, cluster_hpa_desired, aggregated_status, .. }| {
+            (conditions.take(), cluster_hpa_desired.take(), aggregated_status.take())
+        });
+        let (conditions, desired, shown) = lists.unwrap_or_default();
         let desired = desired.map(|all| all.into_iter().map(bounds).collect());
         let hpa = |part: ClusterHPAStatus| (part.cluster_name, FoldedStatus::shared(part.status));
         let shown = shown.map(|all| all.into_iter().map(hpa).collect());
-        Self { key: Key::of(&object.metadata), object, desired, shown, target, taken_over, upstream, overwritten }
+        let key = Key::of(&object.metadata);
+        Self { key, object, conditions, desired, shown, target, taken_over, upstream, overwritten }
     }
 
     /// Its mode; `None`: it never had one.
@@ -91,11 +95,23 @@ impl FederatedHpaEntry {
         self.key.clone()
     }
 
-    /// The stored condition of that type.
+    /// The stored condition of that type, for the next status. What it says is for people: decisions ask
+    /// [`Self::is_true`].
     #[must_use]
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
-        let conditions = self.object.status.as_ref().and_then(|status| status.conditions.as_ref());
-        conditions.into_iter().flatten().find(|condition| condition.type_ == type_)
+        self.conditions.iter().flatten().find(|condition| condition.type_ == type_)
+    }
+
+    /// The number of stored conditions; `None`: there is no list of them.
+    #[must_use]
+    pub fn condition_count(&self) -> Option<usize> {
+        self.conditions.as_ref().map(Vec::len)
+    }
+
+    /// Whether the stored condition of that type is true.
+    #[must_use]
+    pub fn is_true(&self, type_: &str) -> bool {
+        self.condition(type_).is_some_and(|condition| condition.status == "True")
     }
 
     /// The entries of `clusterHPADesired`, without the names of their clusters, which are beside them.
@@ -108,10 +124,11 @@ impl FederatedHpaEntry {
         self.shown.iter().flat_map(ByCluster::iter).map(|(cluster, _)| cluster)
     }
 
-    /// The status with its lists of clusters.
+    /// The status with its conditions and its lists of clusters.
     #[must_use]
     pub fn status(&self) -> Option<FederatedHPAStatus> {
         let mut status = self.object.status.clone()?;
+        status.conditions.clone_from(&self.conditions);
         let desired = self.desired.is_some().then(|| self.desired());
         status.cluster_hpa_desired = desired.map(|all| all.map(|(cluster, desired)| named(cluster, desired)).collect());
         let shown = |(cluster, status): (&str, &Arc<FoldedStatus>)| ClusterHPAStatus {
@@ -186,11 +203,11 @@ impl FederatedHpaEntry {
         self.object.status.as_ref().is_some_and(|status| status.assignment_hash.is_some())
     }
 
-    /// Whether its status was written without a plan: all conditions say why.
+    /// Since when its workload is being handed back.
     #[must_use]
-    pub fn unplanned(&self) -> bool {
-        let said = |type_| self.condition(type_).map(|condition| (&condition.reason, &condition.message));
-        said(ASSIGNED).is_some_and(|why| said(SCALING_ACTIVE) == Some(why))
+    pub fn hand_back_start(&self) -> Option<Timestamp> {
+        let start = self.object.status.as_ref().and_then(|status| status.hand_back_start_time.as_ref());
+        start.map(|start| start.0)
     }
 
     /// Whether it is being deleted.
@@ -289,6 +306,12 @@ impl Item for FederatedHpaEntry {
     /// After an edit it still holds another workload for a while.
     fn also_about(&self) -> Option<Target> {
         self.held().then(|| self.taken_over_target()).filter(|taken| *taken != self.target)
+    }
+    /// The next status of fhpa takes the place of the one that Karmada's own controller wrote.
+    fn inherit(&mut self, known: &Self) {
+        if self.uid() == known.uid() {
+            self.overwritten = self.overwritten.max(known.overwritten);
+        }
     }
 }
 

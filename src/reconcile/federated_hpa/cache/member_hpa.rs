@@ -18,11 +18,15 @@ use crate::controller::key::Key;
 use crate::controller::shared::{self, Shared};
 use crate::controller::table::Item;
 use crate::convert;
+use crate::decision::health::{AMBIGUOUS, DISABLED, SCALING_ACTIVE};
 use crate::decision::load::Load;
 use crate::decision::names::EXECUTION_SPACE;
 use crate::decision::plan::{Bounds, Hpa, HpaVersion};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::{autoscaling_v1, names, ownership, write_id};
+
+/// Condition of an HPA whose controller scales to zero.
+const SCALED_TO_ZERO: &str = "ScaledToZero";
 
 /// For how long the load in a member's response counts.
 const CURRENT: SignedDuration = SignedDuration::from_secs(60);
@@ -268,6 +272,31 @@ impl MemberHpa {
     pub fn conditions(&self) -> &[Condition] {
         let read = || self.reading.as_ref().and_then(|reading| reading.status.conditions.as_deref());
         self.status.conditions().or_else(read).unwrap_or_default()
+    }
+
+    /// Whether the HPA scales to zero and from zero by itself. Its controller reports a condition about that where it does
+    /// (Kubernetes 1.37); a member whose API takes `minReplicas: 0` may still have a controller that does not.
+    #[must_use]
+    pub fn scales_to_zero(&self) -> bool {
+        self.conditions().iter().any(|condition| condition.type_ == SCALED_TO_ZERO)
+    }
+
+    /// Whether the HPA does not scale because no replicas are requested.
+    #[must_use]
+    pub fn is_disabled(&self) -> bool {
+        self.is_inactive(DISABLED)
+    }
+
+    /// Whether the HPA does not scale because another one selects the same pods.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        self.is_inactive(AMBIGUOUS)
+    }
+
+    /// Whether the HPA does not scale for the reason that Kubernetes names so.
+    fn is_inactive(&self, reason: &str) -> bool {
+        let active = self.conditions().iter().find(|condition| condition.type_ == SCALING_ACTIVE);
+        active.is_some_and(|active| active.status == "False" && active.reason.as_deref() == Some(reason))
     }
 
     /// Desired replicas of the combined status.

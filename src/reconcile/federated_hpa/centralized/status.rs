@@ -7,7 +7,7 @@ use crate::api::hpa_status::{Condition, MetricStatus};
 use crate::controller::condition::ConditionParts;
 use crate::convert::instant::stored;
 use crate::decision::health::{ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED};
-use crate::decision::hpa::decide;
+use crate::decision::hpa::decide::{self, Decision};
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::status::{READY, SCALING, condition, conditions};
 
@@ -41,8 +41,8 @@ impl<'a> Report<'a> {
         self.conditions.push(made);
     }
 
-    pub(crate) fn decided(&mut self, conditions: &[decide::Condition]) {
-        for decide::Condition { kind, status, reason, message } in conditions {
+    pub(crate) fn decided(&mut self, decision: &Decision) {
+        for decide::Condition { kind, status, reason, message } in &decision.conditions {
             self.set(kind, (if *status { "True" } else { "False" }, reason, message.clone()));
         }
     }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::controller::key::Key;
 use crate::decision::fleet::patience::Patience;
 use crate::decision::plan::REPLACEMENT;
+use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::runtime::clock::steady;
 
 /// Type of the condition that exists while failed clusters keep their bounds.
@@ -19,6 +20,19 @@ pub const FAILOVER_PAUSED: &str = "FailoverPaused";
 const TURN: Duration = Duration::from_mins(1);
 /// Longest wait, regardless of the rate.
 const MOST: Duration = Duration::from_secs(1000);
+
+/// When failover was last resumed after a pause, if that ends now at the latest: while it lasts no cluster fails over, and
+/// when it ends all tolerations begin anew.
+#[must_use]
+pub fn resumed(entry: &FederatedHpaEntry, now: Timestamp) -> Option<Timestamp> {
+    if entry.is_true(FAILOVER_PAUSED) { Some(now) } else { last_resumed(entry) }
+}
+
+/// When failover was last resumed after a pause that is over.
+#[must_use]
+pub fn last_resumed(entry: &FederatedHpaEntry) -> Option<Timestamp> {
+    entry.object.status.as_ref()?.last_failover_resume_time.as_ref().map(|time| time.0)
+}
 
 /// Settings of the operator.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,6 @@
 //! HPAs in members that are not fhpa's and scale the workload too (docs/design.md#on-the-wire). Only a takeover waits
 //! for the answers; other queries run in the background.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,9 +9,7 @@ use super::foreign_hpa::ForeignHpa;
 use super::is_silent;
 use super::live_state::{LiveState, can_be_asked};
 use super::members::{HPA_TIMES, MemberQuery, TIMES};
-use crate::decision::health::{AMBIGUOUS, SCALING_ACTIVE};
 use crate::reconcile::federated_hpa::cache::View;
-use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 
 /// Before a takeover an answer that is younger than this counts: less than the time until the next attempt, so that each
 /// attempt asks again.
@@ -48,16 +45,9 @@ pub fn found<'a>(live: &LiveState, view: &View, clusters: impl Iterator<Item = &
 
 /// Clusters whose HPA reports that another one selects the same pods.
 pub fn ambiguous(view: &View) -> impl Iterator<Item = &str> {
-    let is = |member_hpa: &&Arc<MemberHpa>| {
-        member_hpa.conditions().iter().any(|condition| {
-            condition.type_ == SCALING_ACTIVE
-                && condition.status == "False"
-                && condition.reason.as_deref() == Some(AMBIGUOUS)
-        })
-    };
     view.member_hpas
         .iter()
-        .filter(is)
+        .filter(|member_hpa| member_hpa.is_ambiguous())
         .map(|member_hpa| member_hpa.cluster())
         .filter(|cluster| !is_silent(view, cluster))
 }

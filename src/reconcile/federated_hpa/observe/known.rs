@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
-use super::failover::FAILOVER_PAUSED;
+use super::failover::resumed;
 use super::{PlacementSpec, observed};
 use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
@@ -73,17 +73,9 @@ impl<'a> KnownClusters<'a> {
             known: self.kept.iter().filter(|(_, (_, memory))| memory.owes()).map(|(name, _)| *name).collect(),
             evicted: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?))).collect(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failures?))).collect(),
-            resumed: resumed(view, now),
+            resumed: resumed(&view.federated_hpa, now),
             scheduled: binding.object.status.last_scheduled_time.as_ref().map(|time| time.0),
             may_fail: placement_spec.may_fail.as_ref().map(|may| may.iter().map(String::as_str).collect()),
         }
     }
-}
-
-/// When failover was last resumed, by the condition.
-fn resumed(view: &View, now: Timestamp) -> Option<Timestamp> {
-    let condition = view.federated_hpa.condition(FAILOVER_PAUSED)?;
-    let time = condition.last_transition_time.as_ref().map(|time| time.0);
-    // While it is paused no cluster fails over, and when it ends now all tolerations begin now.
-    if condition.status == "True" { Some(now) } else { time }
 }

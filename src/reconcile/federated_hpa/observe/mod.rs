@@ -9,6 +9,7 @@ pub mod kind;
 mod known;
 pub mod live_state;
 pub mod members;
+pub mod upstream;
 
 use jiff::Timestamp;
 use known::KnownClusters;
@@ -28,14 +29,10 @@ use crate::decision::fleet::candidates::{CandidateCluster, Candidates, Intent, c
 use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
-use crate::decision::health::{DISABLED, SCALING_ACTIVE};
 use crate::decision::hpa::metric::is_outer;
 use crate::decision::plan::{Cluster, ClusterState, Plan, Purge, Reach, Request};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::estimator::messages::ObjectReference;
-
-/// Condition of an HPA whose controller scales to zero.
-const SCALED_TO_ZERO: &str = "ScaledToZero";
 
 /// Spec and placement, as input of the rules.
 #[derive(Clone)]
@@ -194,7 +191,7 @@ pub fn observe<'a>(
             observed.left_alone.extend(by_name.left_alone.get(name).map(|why| (name, *why)));
         }
         let own_zero =
-            view.member_hpa(name).is_some_and(|member_hpa| scales_to_zero(member_hpa)) && has_outer_metric(spec);
+            view.member_hpa(name).is_some_and(|member_hpa| member_hpa.scales_to_zero()) && has_outer_metric(spec);
         let reach = Reach { scale: entry.is_none_or(|entry| can_be_asked(&entry.object)), own_zero };
         let mut known = Observation { reach, room, ..observation(view, &by_name, name, now) };
         if known.unready() > 0 {
@@ -221,9 +218,7 @@ fn asked(view: &View, binding: &Binding, live: &LiveState, now: Timestamp) -> Re
         period: live.period,
         replacement: live.failover.replacement,
         // Nobody is asked for anything before the takeover is complete.
-        unplanned: view.federated_hpa.unplanned()
-            || !binding.suspended()
-            || binding.marked() != Some(&view.federated_hpa.key().name),
+        unplanned: !binding.suspended() || binding.marked() != Some(&view.federated_hpa.key().name),
         idle_since: status.and_then(|status| status.idle_start_time.as_ref()).map(|since| since.0),
         last_rebalanced: status.and_then(|status| status.last_rebalance_time.as_ref()).map(|time| time.0),
         ..convert::request::asked(&view.federated_hpa.object.spec)
@@ -247,7 +242,7 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
             desired: member_hpa.wish().map(replicas),
             load: member_hpa.load(now),
             scaled: member_hpa.last_scale_time(),
-            disabled: is_disabled(member_hpa),
+            disabled: member_hpa.is_disabled(),
         },
     };
     Observation {
@@ -269,18 +264,6 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
         memory,
         ..Observation::default()
     }
-}
-
-/// Whether the HPA scales to zero and from zero by itself. Its controller reports a condition about that where it does
-/// (Kubernetes 1.37); a member whose API takes `minReplicas: 0` may still have a controller that does not.
-fn scales_to_zero(member_hpa: &MemberHpa) -> bool {
-    member_hpa.conditions().iter().any(|condition| condition.type_ == SCALED_TO_ZERO)
-}
-
-/// Whether the HPA does not scale because no replicas are requested.
-fn is_disabled(member_hpa: &MemberHpa) -> bool {
-    let found = member_hpa.conditions().iter().find(|one| one.type_ == SCALING_ACTIVE);
-    found.is_some_and(|active| active.status == "False" && active.reason.as_deref() == Some(DISABLED))
 }
 
 fn has_outer_metric(spec: &FederatedHPASpec) -> bool {

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
+use super::FAILOVER_PAUSED;
 use super::health;
-use super::{FAILOVER_PAUSED, READY};
 use crate::api::hpa_status::Condition;
 use crate::controller::condition::ConditionParts;
 use crate::controller::failure::Failure;
@@ -17,16 +17,10 @@ use crate::decision::health::{
 };
 use crate::decision::plan::{Action, Cluster, ClusterState, Note, Obstacle, Plan, Share, Step, Wait};
 use crate::reconcile::federated_hpa::cache::View;
-use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::observe::foreign_hpas::Found;
+use crate::reconcile::federated_hpa::observe::upstream::upstream_until;
 use crate::reconcile::federated_hpa::observe::{Observed, is_silent};
 use crate::reconcile::federated_hpa::{manifest, names};
-
-/// Karmada's own controller counts as running so long after a write: two periods, in each of which it writes anew.
-pub const UPSTREAM_RUNS: SignedDuration = SignedDuration::from_secs(30);
-
-/// Where fhpa has not written since, it counts as running for so long: it writes only what changes.
-pub const UPSTREAM_IDLE: SignedDuration = SignedDuration::from_mins(5);
 
 /// The workload does not exist.
 pub const WORKLOAD_NOT_FOUND: &str = "WorkloadNotFound";
@@ -268,7 +262,7 @@ pub fn ready(
     if let Some(parts) = refused(view).or_else(|| left_alone(observed)) {
         return parts;
     }
-    if upstream_until(view, now).is_some() {
+    if upstream_until(&view.federated_hpa, now).is_some() {
         return upstream_runs();
     }
     if let Some(parts) = scaled_too(view) {
@@ -341,7 +335,7 @@ fn scaled_too(view: &View) -> Option<ConditionParts> {
 /// Whether the setup of a Centralized object is correct, where its workload can be scaled.
 #[must_use]
 pub fn centralized(view: &View, foreign: &[Found], now: Timestamp) -> ConditionParts {
-    if upstream_until(view, now).is_some() {
+    if upstream_until(&view.federated_hpa, now).is_some() {
         return upstream_runs();
     }
     if let Some(parts) = scaled_too(view) {
@@ -355,19 +349,6 @@ pub fn centralized(view: &View, foreign: &[Found], now: Timestamp) -> ConditionP
         return ("False", CONFLICTING_SCALER, message);
     }
     ("True", "TargetReady", "the workload is propagated and can be scaled".to_owned())
-}
-
-/// Until when Karmada's own controller counts as running; `None`: it does not.
-#[must_use]
-pub fn upstream_until(view: &View, now: Timestamp) -> Option<Timestamp> {
-    upstream_wrote(&view.federated_hpa)?.checked_add(UPSTREAM_RUNS).ok().filter(|until| *until > now)
-}
-
-/// When Karmada's own controller last wrote over a status of fhpa. The next write leaves the condition as its only trace.
-#[must_use]
-pub fn upstream_wrote(entry: &FederatedHpaEntry) -> Option<Timestamp> {
-    let noticed = entry.condition(READY).filter(|ready| reason_of(ready) == UPSTREAM);
-    entry.overwritten.max(noticed.and_then(|ready| ready.last_transition_time.as_ref()).map(|time| time.0))
 }
 
 /// Objects that Karmada could not apply to a cluster.

@@ -43,9 +43,14 @@ pub fn unplanned(
 ) -> FederatedHPAStatus {
     let before = entry.status().filter(|_| entry.assigned()).unwrap_or_default();
     let mut conditions = unscaled(entry, assigned, ready, now);
-    // No toleration begins before the last pause of failover ended: the next plan must know it.
+    // The next plan must know whether failover is paused.
     conditions.extend(entry.condition(FAILOVER_PAUSED).cloned());
-    FederatedHPAStatus { observed_generation: entry.object.metadata.generation, conditions: Some(conditions), ..before }
+    FederatedHPAStatus {
+        observed_generation: entry.object.metadata.generation,
+        conditions: Some(conditions),
+        hand_back_start_time: None,
+        ..before
+    }
 }
 
 /// All conditions while no member HPA can be judged: those of an HPA are unknown, with the reason of the problem.
@@ -66,7 +71,8 @@ fn unscaled(
 pub fn handing_back(entry: &FederatedHpaEntry, now: Timestamp) -> FederatedHPAStatus {
     let message = "the workload is being handed back to Karmada with the replicas that its clusters ask for";
     let parts = ("False", conditions::HANDING_BACK, message.to_owned());
-    unplanned(entry, parts.clone(), parts, now)
+    let start = entry.hand_back_start().unwrap_or(now);
+    FederatedHPAStatus { hand_back_start_time: stored(start), ..unplanned(entry, parts.clone(), parts, now) }
 }
 
 /// The status once the workload is handed back: assignment and stored state are removed.
@@ -84,16 +90,10 @@ pub fn handed_back(entry: &FederatedHpaEntry, now: Timestamp) -> FederatedHPASta
     }
 }
 
-/// The condition `type_` of `entry` at `now`. One that tells of Karmada's own controller has the time of its last write,
-/// which is remembered nowhere else.
+/// The condition `type_` of `entry` at `now`.
 #[must_use]
 pub fn condition(entry: &FederatedHpaEntry, type_: &str, parts: ConditionParts, now: Timestamp) -> Condition {
-    let upstream = conditions::upstream_wrote(entry).filter(|_| parts.1 == conditions::UPSTREAM);
-    let made = condition::condition(type_, parts, entry.condition(type_), entry.object.metadata.generation, now);
-    match upstream.and_then(stored) {
-        Some(wrote) => Condition { last_transition_time: Some(wrote), ..made },
-        None => made,
-    }
+    condition::condition(type_, parts, entry.condition(type_), entry.object.metadata.generation, now)
 }
 
 /// Whether `status` is equal to that of `entry`.
@@ -107,9 +107,8 @@ fn head_is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> boo
     let Some(known) = &entry.object.status else { return false };
     // The list is a map by type: its order does not matter.
     let is_stored = |condition: &Condition| entry.condition(&condition.type_) == Some(condition);
-    let conditions = |status: &FederatedHPAStatus| status.conditions.as_ref().map(Vec::len);
     status.conditions.iter().flatten().all(is_stored)
-        && conditions(known) == conditions(status)
+        && entry.condition_count() == status.conditions.as_ref().map(Vec::len)
         && rest(known) == rest(status)
 }
 
@@ -126,6 +125,8 @@ fn rest(status: &FederatedHPAStatus) -> FederatedHPAStatus {
         assignment_hash,
         last_rebalance_time,
         idle_start_time,
+        last_failover_resume_time,
+        hand_back_start_time,
         clusters,
         aggregated_status: _,
         aggregated_status_omitted,
@@ -139,6 +140,8 @@ fn rest(status: &FederatedHPAStatus) -> FederatedHPAStatus {
         assignment_hash: assignment_hash.clone(),
         last_rebalance_time: last_rebalance_time.clone(),
         idle_start_time: idle_start_time.clone(),
+        last_failover_resume_time: last_failover_resume_time.clone(),
+        hand_back_start_time: hand_back_start_time.clone(),
         clusters: *clusters,
         aggregated_status_omitted: *aggregated_status_omitted,
         ..FederatedHPAStatus::default()
@@ -190,7 +193,7 @@ pub fn words_only(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> boo
 #[must_use]
 pub fn ledger_is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let Some(known) = entry.status() else { return false };
-    // The end of a pause of failover is remembered by its condition.
+    // Failover is resumed by what its condition says.
     let paused = status.conditions.iter().flatten().find(|condition| condition.type_ == FAILOVER_PAUSED);
     if paused != entry.condition(FAILOVER_PAUSED) {
         return false;
@@ -201,6 +204,8 @@ pub fn ledger_is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) 
         assignment_hash: status.assignment_hash.clone(),
         last_rebalance_time: status.last_rebalance_time.clone(),
         idle_start_time: status.idle_start_time.clone(),
+        last_failover_resume_time: status.last_failover_resume_time.clone(),
+        hand_back_start_time: status.hand_back_start_time.clone(),
         ..known
     };
     is_stored(entry, &remembered)
@@ -233,24 +238,46 @@ pub async fn write(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    #[test]
-    fn when_failover_was_resumed_is_kept_while_no_plan_is_possible_and_not_after_a_release() {
-        let paused = json!({"type": FAILOVER_PAUSED, "status": "False", "reason": "ClustersReady", "message": "",
-            "lastTransitionTime": "2026-11-20T08:00:00Z"});
-        let object = json!({"metadata": {"name": "web", "namespace": "prod"}, "status": {"conditions": [paused]},
+    /// An entry with this status.
+    fn entry(status: &Value) -> FederatedHpaEntry {
+        let object = json!({"metadata": {"name": "web", "namespace": "prod"}, "status": status,
             "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
-        let entry = FederatedHpaEntry::of(&serde_json::from_value(object).unwrap());
-        let parts = || ("False", "BindingUnreadable", String::new());
-        let kept = |status: FederatedHPAStatus| {
-            status.conditions.iter().flatten().find(|one| one.type_ == FAILOVER_PAUSED)
-                == entry.condition(FAILOVER_PAUSED)
+        FederatedHpaEntry::of(&serde_json::from_value(object).unwrap())
+    }
+
+    fn parts() -> ConditionParts {
+        ("False", "BindingUnreadable", String::new())
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::constant(second, 0)
+    }
+
+    #[test]
+    fn whether_failover_is_paused_and_when_it_was_resumed_is_kept_while_no_plan_is_possible_and_not_after_a_release() {
+        let paused = json!({"type": FAILOVER_PAUSED, "status": "True", "reason": "TooManyClustersNotReady",
+            "message": "", "lastTransitionTime": "2026-11-20T08:00:00Z"});
+        let entry = entry(&json!({"conditions": [paused], "assignmentHash": "1",
+            "lastFailoverResumeTime": "2026-11-20T07:00:00Z"}));
+        let kept = |status: &FederatedHPAStatus| {
+            let paused = status.conditions.iter().flatten().find(|one| one.type_ == FAILOVER_PAUSED);
+            (paused == entry.condition(FAILOVER_PAUSED), status.last_failover_resume_time.is_some())
         };
-        let now = Timestamp::UNIX_EPOCH;
-        assert!(kept(unplanned(&entry, parts(), parts(), now)));
-        assert!(!kept(handed_back(&entry, now)));
+        assert_eq!(kept(&unplanned(&entry, parts(), parts(), at(0))), (true, true));
+        assert_eq!(kept(&handed_back(&entry, at(0))), (false, false));
+    }
+
+    #[test]
+    fn a_hand_back_has_the_time_of_its_start_until_another_status_follows() {
+        let start = |status: &FederatedHPAStatus| status.hand_back_start_time.as_ref().map(|time| time.0);
+        assert_eq!(start(&handing_back(&entry(&json!({})), at(10))), Some(at(10)));
+        let begun = entry(&json!({"assignmentHash": "1", "handBackStartTime": "1970-01-01T00:00:10Z"}));
+        assert_eq!(start(&handing_back(&begun, at(20))), Some(at(10)));
+        assert_eq!(start(&unplanned(&begun, parts(), parts(), at(20))), None);
+        assert_eq!(start(&handed_back(&begun, at(20))), None);
     }
 }

@@ -15,6 +15,7 @@ use crate::convert::fleet::number;
 use crate::decision::plan::Plan;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
+use crate::reconcile::federated_hpa::observe::failover::{last_resumed, resumed};
 use crate::reconcile::federated_hpa::observe::{Observed, is_silent};
 
 /// The status after a plan.
@@ -59,6 +60,10 @@ pub fn planned<'a>(
     ];
     let paused = conditions::paused(view, observed).map(|parts| (FAILOVER_PAUSED, parts));
     let conditions = own.into_iter().chain(conditions::scaling(&members)).chain(paused);
+    let resumed = match observed.paused {
+        None => resumed(&view.federated_hpa, now),
+        Some(_) => last_resumed(&view.federated_hpa),
+    };
     let (shown, omitted) = shown::hpas(view, &members);
     let head = FederatedHPAStatus {
         observed_generation: view.federated_hpa.object.metadata.generation,
@@ -70,6 +75,8 @@ pub fn planned<'a>(
         cluster_hpa_desired: None,
         assignment_hash: Some(plan.assignment_hash.to_string()),
         idle_start_time: plan.idle_since.and_then(convert::instant::stored),
+        last_failover_resume_time: resumed.and_then(convert::instant::stored),
+        hand_back_start_time: None,
         last_rebalance_time: plan.last_rebalanced.and_then(convert::instant::stored),
         clusters: Some(shown::counts(&members)),
         aggregated_status: None,

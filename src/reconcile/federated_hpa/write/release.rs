@@ -258,7 +258,7 @@ impl Release<'_> {
             };
         }
         if let Some(why) = keeps {
-            self.undone(format!("{target} keeps the label {}: {why}", names::RETAIN_REPLICAS));
+            self.keeps_label(format!("{target} keeps the label {}: {why}", names::RETAIN_REPLICAS));
             return Ok(None);
         }
         self.unlabel(target, place, template).await

@@ -30,6 +30,8 @@ pub(super) struct ReleaseProgress {
     pub(super) asked: BTreeMap<String, Replicas>,
     /// What was written to the template.
     pub(super) scaled: Option<Scaling>,
+    /// Whether the workload keeps the label, as one of the skipped steps says.
+    pub(super) keeps_label: bool,
     /// Skipped steps.
     pub(super) undone: Vec<String>,
 }

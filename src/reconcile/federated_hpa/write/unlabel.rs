@@ -16,8 +16,7 @@ impl Release<'_> {
     pub(super) async fn leave(self, bound: bool) -> Result<Option<Released>, WriteError> {
         let entry = &self.view.federated_hpa;
         // It is not known what one that is gone had taken over.
-        let told = self.known().undone.iter().any(|what| what.contains(RETAIN_REPLICAS));
-        if entry.taken_over.kind.is_empty() || told {
+        if entry.taken_over.kind.is_empty() || self.known().keeps_label {
             return Ok(None);
         }
         let key = entry.key();
@@ -30,12 +29,18 @@ impl Release<'_> {
             return self.unlabel(target, &place, &template).await;
         }
         if !self.tells_of_others(target, &template) {
-            self.undone(format!(
+            self.keeps_label(format!(
                 "{target} keeps the label {RETAIN_REPLICAS}: somebody else resumed the scheduling of its ResourceBinding, and \
                  without the label Karmada would set its clusters to their entries there; remove it once these are what runs"
             ));
         }
         Ok(None)
+    }
+
+    /// The label stays, for the reason that is told.
+    pub(super) fn keeps_label(self, why: String) {
+        self.note(|progress| progress.keeps_label = true);
+        self.undone(why);
     }
 
     /// Removes the label. `None`: it stays.
@@ -53,7 +58,10 @@ impl Release<'_> {
             }
         }
         let left = takeover.apply_labels(leader, target, place, template, json!({})).await;
-        let Some(left) = self.attempt(left)? else { return Ok(None) };
+        let Some(left) = self.attempt(left)? else {
+            self.note(|progress| progress.keeps_label = true);
+            return Ok(None);
+        };
         if labelled(&left) {
             self.tells_of_others(target, &left);
             return Ok(None);
@@ -67,7 +75,7 @@ impl Release<'_> {
         if owns_label(template) || others.is_empty() {
             return false;
         }
-        self.undone(format!(
+        self.keeps_label(format!(
             "{target} keeps the label {RETAIN_REPLICAS}, which {} set as well: members keep their replicas, whatever Karmada \
              divides; remove it from the manifest where that is not meant",
             others.join(", ")
