@@ -204,6 +204,29 @@ async fn of_two_clusters_that_were_lost_at_once_the_second_to_return_is_waited_f
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_end_of_a_pause_of_failover_is_known_to_the_next_leader() {
+    let (stage, one) = running().await;
+    let members = ["member1", "member2", "member3"];
+    members.map(|cluster| stage.fleet.fail(cluster, true).unwrap());
+    stage.pass(900).await;
+    for cluster in ["member1", "member2"] {
+        stage.fleet.fail(cluster, false).unwrap();
+    }
+    stage.pass(60).await;
+    let resumed = stage.get("FederatedHPA", "web").await["status"]["lastFailoverResumeTime"].clone();
+    assert!(resumed.is_string(), "{:?}", stage.messages().await);
+    one.kill().await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    stage.pass(60).await;
+    assert_eq!(stage.entries().await, "member1=1 member2=1 member3=1", "{:?}", stage.messages().await);
+    stage.pass(400).await;
+    assert!(!stage.entries().await.contains("member3"), "{:?}", stage.messages().await);
+    assert_eq!(stage.get("FederatedHPA", "web").await["status"]["lastFailoverResumeTime"], resumed);
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_late_word_of_the_scheduler_is_repaired() {
     let (stage, one) = running().await;
     let clusters = json!([{"name": "member1", "replicas": 9}, {"name": "member3", "replicas": 1}]);

@@ -113,3 +113,19 @@ async fn karmadas_controller_counts_as_running_while_it_writes_and_for_two_of_it
     assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady");
     one.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_next_leader_has_seen_that_karmadas_controller_writes() {
+    let (stage, one) = migrated().await;
+    let mut two = stage.controller("two");
+    stage.pass(5).await;
+    stage.karmada_writes().await;
+    stage.pass(5).await;
+    one.stop().await;
+    two.leads().await;
+    stage.pass(2).await;
+    assert_eq!(stage.conditions().await[1], "Ready=False UpstreamControllersRunning", "{:?}", stage.messages().await);
+    stage.pass(40).await;
+    assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady");
+    two.stop().await;
+}

@@ -172,6 +172,29 @@ async fn a_release_that_has_begun_ends_also_when_its_object_is_suspended() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_release_that_one_leader_began_ends_under_the_next_one_when_its_object_is_suspended_between() {
+    for suspended in [json!({"suspend": true}), json!({"suspend": true, "mode": "Distributed"})] {
+        let (stage, one) = running().await;
+        let replicas = stage.replicas().await;
+        stage.fleet.lag(SignedDuration::from_secs(20));
+        stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+        stage.pass(5).await;
+        let status = stage.get("FederatedHPA", "web").await["status"].clone();
+        assert!(status["handBackStartTime"].is_string(), "{status}");
+        one.kill().await;
+        stage.patch("FederatedHPA", "web", json!({"spec": suspended})).await;
+        let mut two = stage.controller("two");
+        two.leads().await;
+        stage.pass(120).await;
+        assert_eq!((stage.bounds().await, stage.replicas().await), ("- - -".into(), replicas), "{suspended}");
+        let object = stage.get("FederatedHPA", "web").await;
+        assert!(object["metadata"].get("finalizers").is_none(), "{suspended}: {object}");
+        assert!(object["status"].get("handBackStartTime").is_none(), "{suspended}: {object}");
+        two.stop().await;
+    }
+}
+
 /// Whether each member runs replicas.
 async fn run(stage: &Stage) -> bool {
     let replicas = stage.replicas().await;
