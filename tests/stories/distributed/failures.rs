@@ -206,8 +206,9 @@ async fn of_two_clusters_that_were_lost_at_once_the_second_to_return_is_waited_f
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_pause_of_failover_is_known_to_the_next_leader() {
     let (stage, one) = running().await;
-    let members = ["member1", "member2", "member3"];
-    members.map(|cluster| stage.fleet.fail(cluster, true).unwrap());
+    for cluster in ["member1", "member2", "member3"] {
+        stage.fleet.fail(cluster, true).unwrap();
+    }
     stage.pass(900).await;
     for cluster in ["member1", "member2"] {
         stage.fleet.fail(cluster, false).unwrap();
