@@ -16,7 +16,7 @@ impl FederatedHpaWorker {
             mode: if goes { None } else { self.mode(entry) },
             suspended: self.suspends(entry),
             held: entry.held(),
-            retargeted: entry.held() && entry.taken_over_target() != entry.target,
+            retargeted: entry.is_retargeted(),
             assigned: entry.assigned(),
             begun: self.has_begun(view),
             replaces: whole && self.replaces_first(view),

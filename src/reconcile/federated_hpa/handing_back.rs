@@ -24,11 +24,7 @@ impl FederatedHpaWorker {
     /// plan ends each wait after `--replacement-timeout`; where its writes are refused, this does.
     pub(super) fn replaces_first(&self, view: &View) -> bool {
         let entry = &view.federated_hpa;
-        if !entry.held()
-            || !self.centralizes(entry)
-            || self.suspends(entry)
-            || entry.taken_over_target() != entry.target
-        {
+        if !entry.held() || !self.centralizes(entry) || self.suspends(entry) || entry.is_retargeted() {
             return false;
         }
         let Some(binding) = bound(view).filter(|binding| binding.is_divisible()) else { return false };

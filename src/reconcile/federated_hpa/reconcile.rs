@@ -23,9 +23,11 @@ use super::write::apply::ApplyContext;
 use super::write::counted::is_counted;
 use super::write::rewrite;
 use super::write::takeover::Taken;
+use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::engine::Ended;
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
+use crate::convert::instant::stored;
 use crate::decision::backoff::{self, ErrorClass};
 use crate::decision::phase::{ObjectPhase, phase};
 use crate::decision::plan::{Plan, plan};
@@ -362,7 +364,7 @@ impl FederatedHpaWorker {
         let status = match bound(view) {
             _ if !self.serves(entry) => return Ok(()),
             // What is not taken over has no plan: its waits would pass before anything is written.
-            Some(binding) if entry.held() => {
+            Some(binding) if entry.held() && !entry.is_retargeted() => {
                 let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return Ok(()) };
                 let placement_spec = placement_spec.admitting(Vec::new());
                 let observed = self.observe(leader, view, binding, &placement_spec, now);
@@ -372,7 +374,9 @@ impl FederatedHpaWorker {
             _ => {
                 let Some(failure) = &retry_state.failure else { return Ok(()) };
                 let parts = ("False", failure.reason, failure.message.clone());
-                status::unplanned(entry, parts.clone(), parts, now)
+                // What fails of a hand-back does not end it.
+                let hand_back_start_time = entry.hand_back_start().and_then(stored);
+                FederatedHPAStatus { hand_back_start_time, ..status::unplanned(entry, parts.clone(), parts, now) }
             }
         };
         let status = self.too_large.fit(&entry.key(), status);

@@ -1,10 +1,11 @@
 //! What fails for a part of a workload holds back nothing else: its template, or one cluster.
 
 use embedded_apiserver::status::StatusError;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::edits::running;
-use super::{Stage, kind, plan, weights};
+use super::{Stage, deployment, kind, plan, weights};
 use crate::stories::which;
 
 fn unconverted() -> StatusError {
@@ -30,6 +31,32 @@ async fn a_template_that_cannot_be_read_keeps_a_new_leader_from_no_failover() {
     faults.heal();
     stage.pass(30).await;
     assert_eq!(stage.conditions().await[1], "Ready=False MembersUnreachable", "{:?}", stage.messages().await);
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hand_back_that_fails_for_a_while_goes_on_under_the_next_leader_also_when_its_object_is_suspended() {
+    let (stage, one) = running().await;
+    stage.create(deployment("other", 1)).await;
+    stage.pass(5).await;
+    let faults = stage.fleet.control().faults();
+    stage.fleet.lag(SignedDuration::from_secs(20));
+    stage.patch("FederatedHPA", "web", json!({"spec": {"scaleTargetRef": {"name": "other"}}})).await;
+    stage.pass(5).await;
+    faults.fail(which("get", "deployments"), usize::MAX, unconverted());
+    stage.pass(60).await;
+    assert_eq!(stage.conditions().await, ["Assigned=False Unreachable", "Ready=False Unreachable"]);
+    let status = stage.get("FederatedHPA", "web").await["status"].clone();
+    assert!(status["handBackStartTime"].is_string(), "{status}");
+    stage.patch("FederatedHPA", "web", json!({"spec": {"suspend": true}})).await;
+    one.kill().await;
+    let mut two = stage.controller("two");
+    two.leads().await;
+    faults.heal();
+    stage.pass(120).await;
+    let binding = stage.get("ResourceBinding", "web-deployment").await;
+    assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null, "{:?}", stage.messages().await);
+    assert_eq!(stage.conditions().await, ["Assigned=False Suspended", "Ready=False Suspended"]);
     two.stop().await;
 }
 

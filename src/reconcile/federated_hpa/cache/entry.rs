@@ -89,6 +89,12 @@ impl FederatedHpaEntry {
         target(&self.object, &self.taken_over)
     }
 
+    /// Whether it holds another workload than the one in its spec.
+    #[must_use]
+    pub fn is_retargeted(&self) -> bool {
+        self.held() && self.taken_over_target() != self.target
+    }
+
     /// Its name.
     #[must_use]
     pub fn key(&self) -> Key {
