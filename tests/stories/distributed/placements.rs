@@ -161,6 +161,7 @@ async fn a_federated_quota_does_not_hold_back_the_members_nor_a_release_and_remo
     let events = stage.control.list(&kind("Event"), "prod").await.unwrap();
     let told = events.iter().find(|event| text(event, "/reason") == "ReleasedIncompletely").expect("an Event");
     assert!(text(told, "/note").contains("exceeded") && text(told, "/note").contains(LABEL), "{told}");
+    assert_eq!(text(told, "/note").matches("keeps the label").count(), 1, "one reason is told: {told}");
     // Another leader finds nothing to do, and a new object takes the workload over with its label.
     one.stop().await;
     let mut two = stage.controller("two");
