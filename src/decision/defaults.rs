@@ -1,4 +1,4 @@
-//! Defaults that admission adds to an object (docs/design.md#defaults). Pure.
+//! Defaults that admission adds to an object (docs/design.md#admission). Pure.
 //!
 //! Only absent members are added, so that a second pass over the result adds nothing.
 
@@ -192,7 +192,7 @@ fn holder(
 }
 
 /// Suspends Karmada's scheduler for a new binding whose workload is that of a Distributed FederatedHPA that can divide it
-/// (docs/design.md#new-resourcebindings), or is being handed back, and marks the binding with the name of that
+/// (docs/design.md#admission), or is being handed back, and marks the binding with the name of that
 /// FederatedHPA. Other members of the suspension stay, and so does a binding that is already suspended.
 #[must_use]
 pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn RelatedObjects) -> Vec<Addition> {

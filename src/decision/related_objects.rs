@@ -28,7 +28,7 @@ pub struct KnownFederatedHPA {
     pub min_replicas: Option<i32>,
     /// `spec.maxReplicas`.
     pub max_replicas: i32,
-    /// Whether it works in Distributed mode (docs/design.md#new-resourcebindings).
+    /// Whether it works in Distributed mode (docs/design.md#admission).
     pub distributed: bool,
     /// Whether the user suspends it.
     pub suspended: bool,

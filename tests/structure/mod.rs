@@ -11,4 +11,5 @@ mod imports;
 mod logs;
 mod notices;
 pub mod placements;
+mod situations;
 pub mod sources;

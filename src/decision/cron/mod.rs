@@ -1,4 +1,4 @@
-//! Cron schedules: syntax, next and previous runs, intervals (docs/design.md#schedules, docs/design.md#cron). Pure.
+//! Cron schedules: syntax, next and previous runs, intervals (docs/design.md#admission, docs/design.md#cron). Pure.
 //!
 //! `text -> parser -> Schedule`, then `Schedule + zone + instant -> run`: the `cron` crate steps on wall-clock time
 //! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules (docs/design.md#cron).

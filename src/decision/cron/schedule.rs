@@ -23,7 +23,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads the five-field syntax of Kubernetes CronJob (docs/design.md#schedules).
+    /// Reads the five-field syntax of Kubernetes CronJob (docs/design.md#admission).
     ///
     /// # Errors
     /// The text cannot be parsed, or never fires; the message says what to write.

@@ -20,7 +20,8 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// The policy of the user, else the one of the placement (docs/design.md#api). An unknown name cannot be stored.
+/// The policy of the user, else the one of the placement (docs/design.md#initial-assignment). An unknown name cannot be
+/// stored.
 /// `overflows` is whether the group of clusters in use has others for what it cannot run.
 #[must_use]
 pub fn policy(assignment: Option<&Assignment<'_>>, placement: &Placement<'_>, overflows: bool) -> Policy {

@@ -291,8 +291,7 @@ impl Request<'_> {
         since.and_then(|since| since.checked_add(span).ok()).is_some_and(|end| self.now < end)
     }
 
-    /// Whether a cluster may have no replicas while it has bounds (docs/design.md#api,
-    /// docs/design.md#to-and-from-zero).
+    /// Whether a cluster may have no replicas while it has bounds (docs/design.md#to-and-from-zero).
     #[must_use]
     pub fn may_be_zero(&self) -> bool {
         self.scaling_to_zero && self.scale_assist && self.policy.divides()

@@ -1,4 +1,4 @@
-//! Updates are judged by their changes (docs/design.md#updates). Pure.
+//! Updates are judged by their changes (docs/design.md#admission). Pure.
 //!
 //! A violation that the stored object already has in the same form becomes a warning. List elements may move: a finding
 //! is recognized by its path without indexes, its value and its message.
