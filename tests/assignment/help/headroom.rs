@@ -133,6 +133,18 @@ fn measurements_that_vary_by_a_pod_move_nothing_between_clusters_of_one_size() {
 }
 
 #[test]
+fn a_rebalance_opens_no_cluster_and_raises_no_sum_of_mins() {
+    for policy in [Policy::DynamicWeighted, Policy::Aggregated, Policy::Prioritized] {
+        let of = |name, replicas, room| Cluster { available: Some(room), ..runs(name, replicas) };
+        let mut request = at_rest(policy, [(of("m1", 2, 0), 2, 4), (of("m2", 0, 9), 0, 0), (of("m3", 1, 2), 1, 2)]);
+        let m2 = &mut request.clusters[1];
+        (m2.target, m2.hpa, m2.entry, m2.current) = (Some(Bounds::NONE), None, None, None);
+        request.period = Some(MINUTE);
+        assert_eq!(targets(&plan(&request)), named([("m1", 2, 3), ("m2", 0, 0), ("m3", 1, 3)]), "{policy:?}");
+    }
+}
+
+#[test]
 fn while_nobody_says_how_much_room_there_is_nothing_is_divided_again() {
     let cluster = |name, available| Cluster { available, ..runs(name, 6) };
     let mut request = at_rest(Policy::DynamicWeighted, [(cluster("m1", Some(9)), 1, 7), (cluster("m2", None), 1, 12)]);
