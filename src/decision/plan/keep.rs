@@ -5,6 +5,7 @@ use super::assignment::{assign, divide};
 use super::cannot_scale::pends;
 use super::distribute::{Receiver, Receivers};
 use super::row::{Role, Row, parts, take};
+use super::tiers::lowest_of_division;
 use super::{Bounds, Cluster, Memory, Policy, Reason, Request};
 use crate::decision::split::Replicas;
 
@@ -88,7 +89,12 @@ fn fill(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     for row in rows.iter_mut() {
         row.proposed = row.bounds;
     }
-    let maxes = Receivers::of(rows, |row| row.is_assigned().then(|| Receiver::of(row, row.bounds.max, row.high)));
+    let low = |row: &Row<'_>| row.is_assigned().then_some(row.bounds.max);
+    let tier = lowest_of_division(request, rows, low);
+    let maxes = Receivers::of(rows, |row| {
+        let low = low(row)?;
+        Some(Receiver::of(row, low, row.highest_in(request, tier, low)))
+    });
     top_up(request, rows, maxes, request.total.max, |row, max| row.proposed.max = max);
     let mins =
         Receivers::of(rows, |row| row.is_assigned().then(|| Receiver::of(row, row.bounds.min, row.proposed.max)));

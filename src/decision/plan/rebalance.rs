@@ -94,7 +94,9 @@ fn propose(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     if rows.iter().any(|row| takes_part(row) && row.cluster.available.is_none()) {
         return false;
     }
-    let mut receivers = Receivers::of(rows, |row| takes_part(row).then(|| receiver(row)));
+    // Lower tiers get no headroom that nothing asks for.
+    let first = rows.iter().filter(|row| takes_part(row)).map(|row| row.tier(request)).max().flatten();
+    let mut receivers = Receivers::of(rows, |row| takes_part(row).then(|| receiver(row, row.tier(request) == first)));
     let has = sum(rows.iter().filter(|row| takes_part(row)).map(|row| row.bounds.max));
     receivers.top_up(request.policy, has.saturating_sub(receivers.lowest()));
     for row in rows.iter_mut() {
@@ -104,11 +106,11 @@ fn propose(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     true
 }
 
-/// From its current replicas to its capacity; clusters of about one size keep their order.
-fn receiver<'a>(row: &Row<'a>) -> Receiver<'a> {
+/// From its current replicas to its capacity where it may be `raised`; clusters of about one size keep their order.
+fn receiver<'a>(row: &Row<'a>, raised: bool) -> Receiver<'a> {
     let (cluster, has) = (row.cluster, row.bounds.max);
     let low = row.lowest_max().max(cluster.current.unwrap_or_else(|| cluster.may_run())).min(has);
-    let high = cluster.capacity().max(has).min(row.high).max(low);
+    let high = if raised { cluster.capacity().max(has) } else { has }.min(row.high).max(low);
     Receiver { kept: Some(has), ..Receiver::of(row, low, high) }
 }
 

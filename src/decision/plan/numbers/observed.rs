@@ -47,6 +47,11 @@ impl Cluster<'_> {
         self.hpa_current.and(self.hpa_desired).unwrap_or_default().min(most).saturating_sub(self.pending)
     }
 
+    /// Whether its HPA wants fewer replicas than run, as far as its load is known.
+    pub(in crate::decision::plan) fn wants_fewer(&self) -> bool {
+        self.load.is_none_or(|load| load.wanted(self.ready) < self.running())
+    }
+
     /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.
     fn surge_begins_at(&self) -> Replicas {
         let reported = self.hpa_current.filter(|_| self.rolling);
