@@ -108,6 +108,22 @@ fn g5_dynamic_weights() {
 }
 
 #[test]
+fn the_free_capacity_of_a_cluster_weighs_on_top_of_what_it_runs() {
+    let of = |name, room| Cluster { available: Some(room), ..runs(name, 6) };
+    let divided = |min, max, clusters: Vec<Cluster<'static>>| {
+        let request = request(total(min, max), Policy::DynamicWeighted, clusters);
+        targets(&plan(&request)).into_iter().map(|(.., max)| max).collect::<Vec<_>>()
+    };
+    let clusters = vec![of("m1", 2), of("m2", 1), of("m3", 1)];
+    assert_eq!(divided(1, 22, clusters.clone()), [8, 7, 7]);
+    assert_eq!(divided(1, 26, clusters.clone()), [10, 8, 8]);
+    assert_eq!(divided(1, 12, clusters.clone()), [4, 4, 4], "less than what runs");
+    let mut limited = clusters;
+    limited[1].limits = Limits { least: 9, most: 12 };
+    assert_eq!(divided(1, 22, limited), [7, 9, 6]);
+}
+
+#[test]
 fn g6_aggregated() {
     let clusters = available([("m1", 8), ("m2", 2), ("m3", 2)]);
     let request = request(total(8, 24), Policy::Aggregated, clusters);

@@ -33,9 +33,11 @@ pub(super) fn divide(request: &Request<'_>, rows: &mut [Row<'_>], steady: bool) 
     let kept = |row: &Row<'_>| row.cluster.target.filter(|_| steady).map(|target| target.max);
     let low = |row: &Row<'_>| row.takes_part().then(|| row.lowest_when_assigned(policy));
     let tier = lowest_of_division(request, rows, low);
+    let base = |row: &Row<'_>| if policy == Policy::DynamicWeighted { row.cluster.after_pending_lower() } else { 0 };
     let mut maxes = Receivers::of(rows, |row| {
         let low = low(row)?;
-        Some(Receiver { kept: kept(row), ..Receiver::of(row, low, row.highest_in(request, tier, low)) })
+        let high = row.highest_in(request, tier, low);
+        Some(Receiver { kept: kept(row), base: base(row).min(low), ..Receiver::of(row, low, high) })
     });
     maxes.distribute(policy, request.total.max);
     maxes.hand_out(rows, |row, max| row.proposed = Bounds { min: 0, max });

@@ -155,7 +155,7 @@ impl Cluster<'_> {
     }
 
     /// What stays of what it runs: a lower max that is on its way removes the rest, and others keep theirs for none of it.
-    pub(super) fn after_pending_lower(&self) -> Replicas {
+    pub(in crate::decision::plan) fn after_pending_lower(&self) -> Replicas {
         let lowers = self.state == ClusterState::Serving && self.is_unconfirmed();
         let most = self.written().filter(|_| lowers).map_or(Replicas::MAX, |written| written.max);
         self.may_run_without_surge().min(most)
