@@ -32,7 +32,8 @@ pub(super) fn divide(request: &Request<'_>, rows: &mut [Row<'_>], steady: bool) 
     let policy = request.policy;
     let kept = |row: &Row<'_>| row.cluster.target.filter(|_| steady).map(|target| target.max);
     let low = |row: &Row<'_>| row.takes_part().then(|| row.lowest_when_assigned(policy));
-    let tier = lowest_of_division(request, rows, low);
+    // Under Aggregated capacity alone says which clusters are opened.
+    let tier = if policy == Policy::Prioritized { lowest_of_division(request, rows, low) } else { None };
     let base = |row: &Row<'_>| if policy == Policy::DynamicWeighted { row.cluster.after_pending_lower() } else { 0 };
     let mut maxes = Receivers::of(rows, |row| {
         let low = low(row)?;

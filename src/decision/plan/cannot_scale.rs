@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::distribute::{Receiver, Receivers};
 use super::row::{Row, assigned, assigned_mut, bound, exchange, sum, take};
-use super::tiers::lowest;
+use super::tiers::{Tier, lowest};
 use super::{Cause, Cluster, ClusterState, Memory, Policy, Reason, Request, ScaleUpBlock};
 use crate::decision::split::Replicas;
 
@@ -75,9 +75,9 @@ fn give_up(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
         if gives { row.bounds.max.saturating_sub(keeps) } else { 0 }
     };
     let gives = |row: &&Row<'_>| unusable(row) > 0 || unassigned > 0 && lacks(row) > 0;
-    let own = rows.iter().filter(gives).map(|row| row.tier(request)).max().flatten();
+    let own = rows.iter().filter(gives).map(|row| row.tier(request)).max();
     let able = |row: &Row<'_>| {
-        let may = row.may_get(request) || row.tier(request) < own;
+        let may = row.may_get(request) || Some(row.tier(request)) < own;
         row.is_assigned() && row.answers() && !row.is_pending() && may
     };
     let fits = |row: &Row<'_>| match row.cluster.available {
@@ -86,7 +86,8 @@ fn give_up(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
         None if row.is_blocked() => 0,
         None => row.high,
     };
-    let lowest = lowest(request, rows, need, |row| able(row).then(|| fits(row).saturating_sub(row.cluster.may_run())));
+    let room = |row: &Row<'_>| able(row).then(|| fits(row).saturating_sub(row.cluster.may_run()));
+    let lowest = lowest(request, rows, need, room).unwrap_or_default();
     let spare = |row: &Row<'_>| {
         let may = row.may_give(request) || lowest < row.tier(request);
         if may { unusable(row) } else { 0 }
@@ -98,7 +99,7 @@ fn give_up(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
             Ordering::Less => 0,
             _ if !able(row) => 0,
             // It is next in order, and its pending pods may trigger new nodes.
-            Ordering::Equal if tier < own || !row.is_blocked() && !gave => row.high,
+            Ordering::Equal if Some(tier) < own || !row.is_blocked() && !gave => row.high,
             Ordering::Equal | Ordering::Greater => fits(row),
         }
     };
@@ -145,7 +146,7 @@ fn donate(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     }
     // Only clusters that can scale donate, so that no donation changes the need of others.
     let at_max = rows.iter().filter(|row| row.headroom_lacked(request) > 0);
-    let mut tiers: Vec<Option<i32>> = at_max.map(|row| row.tier(request)).collect();
+    let mut tiers: Vec<Tier<'_>> = at_max.map(|row| row.tier(request)).collect();
     tiers.sort_unstable();
     tiers.dedup();
     let mut moved = false;

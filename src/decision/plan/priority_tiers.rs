@@ -37,7 +37,7 @@ pub(super) fn disable_scale_down(request: &Request<'_>, rows: &mut [Row<'_>]) {
 /// The tiers above get it by policy, down to the lowest that runs more than its min; where none does, the highest gets it.
 /// What none of them may have stays unassigned until it is needed.
 pub(super) fn donate_lowest_tier(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
-    if !request.has_tiers() {
+    if request.policy != Policy::Prioritized {
         return false;
     }
     let drained = |row: &Row<'_>| {
@@ -56,15 +56,15 @@ pub(super) fn donate_lowest_tier(request: &Request<'_>, rows: &mut [Row<'_>]) ->
         if row.cluster.priority == drains { row.bounds.max.saturating_sub(row.lowest_max()) } else { 0 }
     };
     let higher = || assigned(rows).filter(|row| row.cluster.priority > drains);
-    let Some(highest) = higher().map(|row| row.cluster.priority).max() else { return false };
+    let Some(highest) = higher().map(|row| row.tier(request)).max() else { return false };
     if !assigned(rows).filter(|row| row.cluster.priority == drains).all(drained) {
         return false;
     }
     let open = higher().filter(|row| row.cluster.current.is_some_and(|current| current > row.bounds.min));
-    let open = open.map(|row| row.cluster.priority).min().unwrap_or(highest);
+    let open = open.map(|row| row.tier(request)).min().unwrap_or(highest);
     let most = |row: &Row<'_>| {
         let gets = row.answers() && !row.is_blocked() && row.may_get(request) && row.cluster.priority > drains;
-        if gets { row.highest_in(request, open, row.bounds.max) } else { 0 }
+        if gets { row.highest_in(request, Some(open), row.bounds.max) } else { 0 }
     };
     let moved = hand_over(request, rows, 0, spare, most, Reason::PriorityDrained);
     let full = |row: &Row<'_>| row.answers() && row.bounds.max >= row.high;

@@ -95,8 +95,9 @@ fn propose(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
         return false;
     }
     // Lower tiers get no headroom that nothing asks for.
-    let first = rows.iter().filter(|row| takes_part(row)).map(|row| row.tier(request)).max().flatten();
-    let mut receivers = Receivers::of(rows, |row| takes_part(row).then(|| receiver(row, row.tier(request) == first)));
+    let first = rows.iter().filter(|row| takes_part(row)).map(|row| row.tier(request)).max();
+    let mut receivers =
+        Receivers::of(rows, |row| takes_part(row).then(|| receiver(row, Some(row.tier(request)) == first)));
     let has = sum(rows.iter().filter(|row| takes_part(row)).map(|row| row.bounds.max));
     receivers.top_up(request.policy, has.saturating_sub(receivers.lowest()));
     for row in rows.iter_mut() {

@@ -7,22 +7,42 @@ use super::row::Row;
 use super::{ClusterState, Policy, Request};
 use crate::decision::split::Replicas;
 
+/// The place of a cluster in the order in which headroom goes: greater first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Tier<'a> {
+    /// Its priority under Prioritized.
+    priority: Option<i32>,
+    /// Whether it has bounds, under Aggregated; of those without any, the largest is first.
+    open: bool,
+    capacity: Replicas,
+    name: Reverse<&'a str>,
+}
+
 impl Request<'_> {
     /// Whether lower tiers wait for headroom until others need their help, which `scaleAssist` gives.
     pub(super) fn has_tiers(&self) -> bool {
-        self.policy == Policy::Prioritized && self.scale_assist
+        matches!(self.policy, Policy::Prioritized | Policy::Aggregated) && self.scale_assist
     }
 }
 
-impl Row<'_> {
-    /// Its tier: greater first. By priority under Prioritized, otherwise all clusters are of one.
-    pub(super) fn tier(&self, request: &Request<'_>) -> Option<i32> {
-        if request.has_tiers() { self.cluster.priority } else { None }
+impl<'a> Row<'a> {
+    /// Its tier. Without tiers all clusters are of one.
+    pub(super) fn tier(&self, request: &Request<'_>) -> Tier<'a> {
+        match request.policy {
+            Policy::Prioritized if request.scale_assist => Tier { priority: self.cluster.priority, ..Tier::default() },
+            Policy::Aggregated if request.scale_assist && self.bounds.is_some() => {
+                Tier { open: true, ..Tier::default() }
+            }
+            Policy::Aggregated if request.scale_assist => {
+                Tier { capacity: self.capacity, name: Reverse(self.cluster.name), ..Tier::default() }
+            }
+            _ => Tier::default(),
+        }
     }
 
     /// The upper limit of its max, at least `low`, where headroom goes down to the tier `lowest`.
-    pub(super) fn highest_in(&self, request: &Request<'_>, lowest: Option<i32>, low: Replicas) -> Replicas {
-        if self.tier(request) < lowest { low } else { self.high.max(low) }
+    pub(super) fn highest_in(&self, request: &Request<'_>, lowest: Option<Tier<'_>>, low: Replicas) -> Replicas {
+        if Some(self.tier(request)) < lowest { low } else { self.high.max(low) }
     }
 
     /// Replicas that it can run; while its free capacity is unknown, all that it may have.
@@ -39,19 +59,19 @@ pub(super) fn lowest<'a>(
     rows: &[Row<'a>],
     need: u64,
     room: impl Fn(&Row<'a>) -> Option<Replicas>,
-) -> Option<i32> {
+) -> Option<Tier<'a>> {
     if !request.has_tiers() {
         return None;
     }
     let tiers = rows.iter().filter_map(|row| Some((row.tier(request), u64::from(room(row)?))));
-    let mut tiers: Vec<(Option<i32>, u64)> = tiers.collect();
+    let mut tiers: Vec<(Tier<'a>, u64)> = tiers.collect();
     tiers.sort_unstable_by_key(|(tier, _)| Reverse(*tier));
     let mut covered = 0_u64;
-    let suffices = |(_, room): &&(Option<i32>, u64)| {
+    let suffices = |(_, room): &&(Tier<'a>, u64)| {
         covered = covered.saturating_add(*room);
         covered >= need
     };
-    tiers.iter().find(suffices).or(tiers.last()).and_then(|(tier, _)| *tier)
+    tiers.iter().find(suffices).or(tiers.last()).map(|(tier, _)| *tier)
 }
 
 /// The lowest tier that gets headroom in a division, where each cluster that takes part in it has at least its `low`.
@@ -62,7 +82,7 @@ pub(super) fn lowest_of_division<'a>(
     request: &Request<'_>,
     rows: &[Row<'a>],
     low: impl Fn(&Row<'a>) -> Option<Replicas>,
-) -> Option<i32> {
+) -> Option<Tier<'a>> {
     let runs = |row: &Row<'a>| match low(row) {
         Some(low) => row.asked().min(low),
         None if row.cluster.state != ClusterState::Away => row.asked(),

@@ -95,6 +95,47 @@ fn a_rebalance_a_return_and_a_failure_give_a_lower_tier_no_headroom_that_nothing
     assert_eq!(failed(2), named([("m2", 4, 23), ("m3", 1, 37)]));
 }
 
+/// m1 has bounds, and m2 and m3 none.
+fn one_of_three(m1: Cluster<'static>) -> Request<'static> {
+    let of = |name, replicas, room| Cluster { available: Some(room), ..runs(name, replicas) };
+    let mut request = at_rest(Policy::Aggregated, [(m1, 2, 20), (of("m2", 0, 9), 0, 0), (of("m3", 0, 9), 0, 0)]);
+    for cluster in &mut request.clusters[1..] {
+        (cluster.target, cluster.hpa, cluster.entry, cluster.current) = (Some(Bounds::NONE), None, None, None);
+    }
+    request
+}
+
+#[test]
+fn a_further_cluster_is_opened_when_those_that_are_open_cannot_run_what_is_asked_for() {
+    let idle = Cluster { available: Some(0), ..runs("m1", 2) };
+    let closed = named([("m1", 2, 20), ("m2", 0, 0), ("m3", 0, 0)]);
+    let mut back = one_of_three(idle);
+    back.clusters[1].target = None;
+    assert_eq!(targets(&plan(&back)), closed);
+    let pends = Cluster { ready: 2, ..runs("m1", 4) };
+    assert_eq!(targets(&plan(&one_of_three(pends))), closed);
+    let pends = Cluster { pending: 2, ..pends };
+    let opened = named([("m1", 2, 2), ("m2", 1, 18), ("m3", 0, 0)]);
+    assert_eq!(targets(&plan(&one_of_three(pends))), opened, "one of them");
+}
+
+#[test]
+fn what_a_failed_cluster_had_opens_another_one_only_where_the_open_ones_have_no_room() {
+    let failed = |room| {
+        let mut request = one_of_three(runs("m1", 8));
+        let m3 = Cluster { available: Some(room), ..runs("m3", 2) };
+        let bounds = Bounds { min: 1, max: 4 };
+        let hpa = request.clusters[0].hpa.map(|hpa| Hpa { written: Some(bounds), ..hpa });
+        request.clusters[2] = Cluster { target: Some(bounds), hpa, ..m3 };
+        request.total.max = 24;
+        request.assignment_hash = Some(plan(&request).assignment_hash);
+        (request.clusters[0].state, request.clusters[0].ready) = (ClusterState::Away, 0);
+        targets(&plan(&request))
+    };
+    assert_eq!(failed(8), named([("m2", 0, 0), ("m3", 2, 24)]));
+    assert_eq!(failed(4), named([("m2", 1, 18), ("m3", 1, 6)]));
+}
+
 #[test]
 fn a_tier_that_rounding_keeps_above_its_min_holds_nobody() {
     let held = |value, before| {
