@@ -108,6 +108,22 @@ fn g5_dynamic_weights() {
 }
 
 #[test]
+fn the_free_capacity_of_a_cluster_weighs_on_top_of_what_it_runs() {
+    let of = |name, room| Cluster { available: Some(room), ..runs(name, 6) };
+    let divided = |min, max, clusters: Vec<Cluster<'static>>| {
+        let request = request(total(min, max), Policy::DynamicWeighted, clusters);
+        targets(&plan(&request)).into_iter().map(|(.., max)| max).collect::<Vec<_>>()
+    };
+    let clusters = vec![of("m1", 2), of("m2", 1), of("m3", 1)];
+    assert_eq!(divided(1, 22, clusters.clone()), [8, 7, 7]);
+    assert_eq!(divided(1, 26, clusters.clone()), [10, 8, 8]);
+    assert_eq!(divided(1, 12, clusters.clone()), [4, 4, 4], "less than what runs");
+    let mut limited = clusters;
+    limited[1].limits = Limits { least: 9, most: 12 };
+    assert_eq!(divided(1, 22, limited), [7, 9, 6]);
+}
+
+#[test]
 fn g6_aggregated() {
     let clusters = available([("m1", 8), ("m2", 2), ("m3", 2)]);
     let request = request(total(8, 24), Policy::Aggregated, clusters);
@@ -172,8 +188,27 @@ fn clusters_of_one_priority_share() {
     });
     let request = |max| request(total(2, max), Policy::Prioritized, clusters.to_vec());
     assert_eq!(targets(&plan(&request(9))), named([("m1", 1, 4), ("m2", 1, 4), ("m3", 1, 1)]));
-    assert_eq!(targets(&plan(&request(20))), named([("m1", 1, 6), ("m2", 1, 6), ("m3", 1, 8)]));
-    assert_eq!(targets(&plan(&request(100))), named([("m1", 1, 25), ("m2", 1, 25), ("m3", 1, 50)]));
+    // What exceeds all capacity is with the highest priority.
+    assert_eq!(targets(&plan(&request(20))), named([("m1", 1, 10), ("m2", 1, 9), ("m3", 1, 1)]));
+    assert_eq!(targets(&plan(&request(100))), named([("m1", 1, 50), ("m2", 1, 49), ("m3", 1, 1)]));
+}
+
+#[test]
+fn a_lower_tier_gets_what_the_tiers_above_cannot_run_and_else_its_min() {
+    let divided = |min, own: Cluster<'static>, assists| {
+        let own = Cluster { priority: Some(2), ..own };
+        let cloud = Cluster { priority: Some(1), available: Some(40), ..cluster("cloud") };
+        let request =
+            Request { scale_assist: assists, ..request(total(min, 60), Policy::Prioritized, vec![cloud, own]) };
+        targets(&plan(&request))
+    };
+    let own = Cluster { available: Some(5), ..runs("own", 15) };
+    assert_eq!(divided(4, own, true), named([("cloud", 1, 1), ("own", 4, 59)]), "it has room for twenty");
+    assert_eq!(divided(25, own, true), named([("cloud", 5, 40), ("own", 20, 20)]), "the min is asked for");
+    assert_eq!(divided(25, Cluster { available: None, ..own }, true), named([("cloud", 1, 1), ("own", 24, 59)]));
+    let limited = Cluster { limits: Limits { least: 0, most: 18 }, ..own };
+    assert_eq!(divided(4, limited, true), named([("cloud", 1, 1), ("own", 4, 18)]), "the rest waits");
+    assert_eq!(divided(4, own, false), named([("cloud", 1, 40), ("own", 4, 20)]), "nothing moves later");
 }
 
 #[test]

@@ -105,6 +105,30 @@ fn nobody_gives_a_min_up_that_no_other_has_room_for() {
 }
 
 #[test]
+fn idle_workloads_that_share_clusters_run_their_mins_and_no_more() {
+    const NAMES: [&str; 3] = ["m1", "m2", "m3"];
+    let of = |name| Cluster { available: Some(8), ..cluster(name) };
+    let mut workloads: Vec<World> =
+        (0..8).map(|_| World::new(fleet(Policy::Aggregated, total(2, 4), NAMES.map(of).to_vec()))).collect();
+    let runs = |world: &World, name: &str| world.members[name].replicas.unwrap_or_default();
+    for round in 0..240 {
+        // Pods of others take a part of each cluster.
+        let size = if round == 0 { 8 } else { 6 };
+        for at in 0..workloads.len() {
+            for name in NAMES {
+                let taken: u32 = workloads.iter().map(|world| runs(world, name)).sum();
+                let room = size - taken + runs(&workloads[at], name);
+                workloads[at].members.get_mut(name).unwrap().room = Some(room);
+            }
+            workloads[at].work = Some(50);
+            turn(&mut workloads[at]);
+        }
+        let run: u32 = workloads.iter().flat_map(|world| NAMES.map(|name| runs(world, name))).sum();
+        assert_eq!(run, 16, "in round {round}");
+    }
+}
+
+#[test]
 fn a_cluster_that_gave_headroom_gets_its_split_back_while_it_is_busy() {
     let of = |name| Cluster { available: Some(90), ..runs(name, 2) };
     let mut request = fleet(Policy::StaticWeighted, total(2, 20), vec![of("m1"), of("m2")]);

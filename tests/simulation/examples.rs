@@ -32,7 +32,7 @@ fn every_scenario_goes_as_its_snapshot_and_its_chart_say() {
 /// The worked examples of help, and what their tables show at one time or another.
 const WORKED: [(&str, &[&str]); 6] = [
     ("g8", &["8+2!6 8..23  0 1..1", "10 8..10     1 1..14"]),
-    ("g9", &["4 1..4*  9 1..9*  2 1..4", "4 1..4*  2 1..9   1 1..4", "2 1..4   1 1..9   1 1..4"]),
+    ("g9", &["4 1..4*  9 1..9*  2 1..4", "4 1..7*  2 1..9   1 1..1", "2 1..15  1 1..1   1 1..1"]),
     ("g10", &["6 2..14  6 1..10  6 1..10"]),
     ("g11", &["6!4 4..40  3 3..30    2 1..10", "6 4..6     3+3 3..56  2+1 1..18"]),
     ("g12", &["6 1..6  2+2 2..37  2+2 1..37"]),
@@ -48,6 +48,18 @@ fn the_worked_examples_of_help_happen_over_time() {
         for moment in moments {
             assert!(outcome.stdout.contains(moment), "{name}: {moment:?} is not in\n{}", outcome.stdout);
         }
+    }
+}
+
+#[test]
+fn the_cloud_of_an_example_runs_its_min_while_all_fits_into_the_data_centre() {
+    let day = "tests/fixtures/simulate/data-centre-first.yaml";
+    let outcome = fhpa(&["simulate", "examples/data-centre-first.yaml", day]);
+    assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0), "{}", outcome.stdout);
+    insta::assert_snapshot!("simulate_data-centre-first", outcome.stdout);
+    // By its clusters: the data centre, and two of the cloud that are each a pod at least.
+    for moment in ["15    -         15     13 4..58    1 1..1     1 1..1", "20 4..20*   8 1..27    5 1..13"] {
+        assert!(outcome.stdout.contains(moment), "{moment:?} is not in\n{}", outcome.stdout);
     }
 }
 

@@ -3,7 +3,8 @@
 
 use super::distribute::{Receiver, Receivers};
 use super::hash::Digest;
-use super::row::{Row, bound, parts};
+use super::row::{Row, parts};
+use super::tiers::lowest_of_division;
 use super::{AssignmentHash, Bounds, Note, Policy, Reason, Request};
 
 /// Assigns every cluster that takes part its bounds by policy; `steady`: each keeps what rounding gave it.
@@ -30,9 +31,14 @@ pub(super) fn assign(request: &Request<'_>, rows: &mut [Row<'_>], steady: bool) 
 pub(super) fn divide(request: &Request<'_>, rows: &mut [Row<'_>], steady: bool) {
     let policy = request.policy;
     let kept = |row: &Row<'_>| row.cluster.target.filter(|_| steady).map(|target| target.max);
+    let low = |row: &Row<'_>| row.takes_part().then(|| row.lowest_when_assigned(policy));
+    // Under Aggregated capacity alone says which clusters are opened.
+    let tier = if policy == Policy::Prioritized { lowest_of_division(request, rows, low) } else { None };
+    let base = |row: &Row<'_>| if policy == Policy::DynamicWeighted { row.cluster.after_pending_lower() } else { 0 };
     let mut maxes = Receivers::of(rows, |row| {
-        let receiver = || Receiver { kept: kept(row), ..Receiver::of(row, row.lowest_when_assigned(policy), row.high) };
-        row.takes_part().then(receiver)
+        let low = low(row)?;
+        let high = row.highest_in(request, tier, low);
+        Some(Receiver { kept: kept(row), base: base(row).min(low), ..Receiver::of(row, low, high) })
     });
     maxes.distribute(policy, request.total.max);
     maxes.hand_out(rows, |row, max| row.proposed = Bounds { min: 0, max });
@@ -54,7 +60,9 @@ pub(super) fn notes(request: &Request<'_>, rows: &[Row<'_>], notes: &mut Vec<Not
     if least > request.total.max.into() {
         notes.push(Note::ThresholdsAboveBudget { least, budget: request.total.max });
     }
-    let given: u64 = bound(rows).map(|row| u64::from(row.bounds.max)).sum();
+    // What no open tier can have waits until it is needed.
+    let given = |row: &Row<'_>| u64::from(if request.has_tiers() { row.high } else { row.bounds.max });
+    let given: u64 = parts(rows).map(given).sum();
     let left = u64::from(request.total.max).saturating_sub(given);
     if left > 0 {
         notes.push(Note::Unassigned { left });

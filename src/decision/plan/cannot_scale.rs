@@ -1,10 +1,13 @@
 //! Clusters that cannot scale: which, since when, and the headroom that moves to them
 //! (docs/design.md#clusters-that-cannot-scale). Pure.
 
+use std::cmp::Ordering;
+
 use jiff::Timestamp;
 
 use super::distribute::{Receiver, Receivers};
-use super::row::{Row, assigned, assigned_mut, exchange, sum, take};
+use super::row::{Row, assigned, assigned_mut, bound, exchange, sum, take};
+use super::tiers::{Tier, lowest};
 use super::{Cause, Cluster, ClusterState, Memory, Policy, Reason, Request, ScaleUpBlock};
 use crate::decision::split::Replicas;
 
@@ -58,45 +61,63 @@ pub(super) fn raise(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
 }
 
 /// Clusters with unschedulable pods keep their running replicas; the rest, and with it their min, goes to other clusters
-/// by policy.
+/// by policy. Where the tiers above have no room for what clusters cannot run, the next tier gets it, and what no cluster
+/// has: at once, whatever moved before.
 fn give_up(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
-    let spare = |row: &Row<'_>| {
-        let pending = row.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause == Cause::Pending);
-        let gives = pending && row.counts(request) && row.may_give(request) && row.has_reacted(request);
+    let lacks = |row: &Row<'_>| u64::from(row.lacks(request));
+    let need: u64 = rows.iter().map(lacks).sum();
+    let assigned = sum(bound(rows).map(|row| row.bounds.max));
+    let unassigned = if need > 0 { request.total.max.saturating_sub(assigned) } else { 0 };
+    let unusable = |row: &Row<'_>| {
+        let gives = row.is_pending() && row.counts(request) && row.has_reacted(request);
         // A min that it has no room for would run nowhere. Under StaticWeighted it is the user's split.
         let keeps = if request.policy.depends_on_capacity() { row.least().max(1) } else { row.lowest_max() };
         if gives { row.bounds.max.saturating_sub(keeps) } else { 0 }
     };
-    let donors = rows.iter().filter(|row| spare(row) > 0).map(|row| rank(request, row));
-    let lowest = donors.min().flatten();
+    let gives = |row: &&Row<'_>| unusable(row) > 0 || unassigned > 0 && lacks(row) > 0;
+    let own = rows.iter().filter(gives).map(|row| row.tier(request)).max();
+    let able = |row: &Row<'_>| {
+        let may = row.may_get(request) || Some(row.tier(request)) < own;
+        row.is_assigned() && row.answers() && !row.is_pending() && may
+    };
+    let fits = |row: &Row<'_>| match row.cluster.available {
+        // Headroom above its capacity would return, because its pods would be pending too.
+        Some(_) => row.high.min(row.capacity),
+        None if row.is_blocked() => 0,
+        None => row.high,
+    };
+    let room = |row: &Row<'_>| able(row).then(|| fits(row).saturating_sub(row.cluster.may_run()));
+    let lowest = lowest(request, rows, need, room).unwrap_or_default();
+    let spare = |row: &Row<'_>| {
+        let may = row.may_give(request) || lowest < row.tier(request);
+        if may { unusable(row) } else { 0 }
+    };
     let most = |row: &Row<'_>| {
-        let (high, room) = (row.high, row.cluster.available.is_some());
-        let Memory { scale_up_blocked, last_donated, last_received, .. } = row.memory;
-        match scale_up_blocked.map(|blocked| blocked.cause) {
-            _ if !row.answers() || !row.may_get(request) => 0,
-            // It gave headroom up itself: what is above its capacity would return.
-            None if last_donated > last_received && room && rank(request, row) >= lowest => high.min(row.capacity),
-            None => high,
+        let tier = row.tier(request);
+        let gave = row.memory.last_donated > row.memory.last_received;
+        match tier.cmp(&lowest) {
+            Ordering::Less => 0,
+            _ if !able(row) => 0,
             // It is next in order, and its pending pods may trigger new nodes.
-            Some(Cause::AtMax) if rank(request, row) < lowest => high,
-            // Headroom above its capacity would return, because its pods would be pending too.
-            Some(Cause::AtMax) if room => high.min(row.capacity),
-            Some(Cause::AtMax | Cause::Pending) => 0,
+            Ordering::Equal if Some(tier) < own || !row.is_blocked() && !gave => row.high,
+            Ordering::Equal | Ordering::Greater => fits(row),
         }
     };
-    hand_over(request, rows, spare, most, Reason::ScaleUpBlocked)
+    hand_over(request, rows, unassigned, spare, most, Reason::ScaleUpBlocked)
 }
 
-/// Takes what clusters can `spare` and distributes it by policy to the other clusters, each up to `most`; only as much
-/// as they can take.
+/// Takes what clusters can `spare` and distributes it, and what is `unassigned`, by policy to the other clusters, each up
+/// to `most`; only as much as they can take.
 pub(super) fn hand_over<'a>(
     request: &Request<'_>,
     rows: &mut [Row<'a>],
+    unassigned: Replicas,
     spare: impl Fn(&Row<'a>) -> Replicas,
     most: impl Fn(&Row<'a>) -> Replicas,
     why: Reason,
 ) -> bool {
-    let free = sum(rows.iter().map(&spare));
+    let spared = sum(rows.iter().map(&spare));
+    let free = spared.saturating_add(unassigned);
     if free == 0 {
         return false;
     }
@@ -109,7 +130,7 @@ pub(super) fn hand_over<'a>(
     }
     receivers.top_up(request.policy, free);
     let got = receivers.given();
-    take(got, rows, spare, |row, less| row.set_max(row.bounds.max.saturating_sub(less), request.now, why));
+    take(got.min(spared), rows, spare, |row, less| row.set_max(row.bounds.max.saturating_sub(less), request.now, why));
     receivers.hand_out(rows, |row, max| row.set_max(max, request.now, Reason::HeadroomReceived));
     got > 0
 }
@@ -125,15 +146,15 @@ fn donate(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     }
     // Only clusters that can scale donate, so that no donation changes the need of others.
     let at_max = rows.iter().filter(|row| row.headroom_lacked(request) > 0);
-    let mut ranks: Vec<Option<i32>> = at_max.map(|row| rank(request, row)).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
+    let mut tiers: Vec<Tier<'_>> = at_max.map(|row| row.tier(request)).collect();
+    tiers.sort_unstable();
+    tiers.dedup();
     let mut moved = false;
-    for own in ranks.into_iter().rev() {
-        let need = |row: &Row<'_>| if rank(request, row) == own { row.headroom_lacked(request) } else { 0 };
-        let slack = |row: &Row<'_>| if rank(request, row) <= own { row.headroom_unwanted(request) } else { 0 };
+    for own in tiers.into_iter().rev() {
+        let need = |row: &Row<'_>| if row.tier(request) == own { row.headroom_lacked(request) } else { 0 };
+        let slack = |row: &Row<'_>| if row.tier(request) <= own { row.headroom_unwanted(request) } else { 0 };
         if !exchange(rows, need, slack) {
-            // Lower ranks have no more to take from.
+            // Lower tiers have no more to take from.
             break;
         }
         moved = true;
@@ -144,9 +165,4 @@ fn donate(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
         }
     }
     moved
-}
-
-/// Order among clusters: by priority under Prioritized, otherwise all are equal.
-fn rank(request: &Request<'_>, row: &Row<'_>) -> Option<i32> {
-    if request.policy == Policy::Prioritized { row.cluster.priority } else { None }
 }

@@ -17,6 +17,8 @@ pub(super) struct Receiver<'a> {
     /// Its current max, where clusters of about one size should keep their order, and what they have of a share that is
     /// rounded; `None`: only their sizes count.
     pub(super) kept: Option<Replicas>,
+    /// The part of its lower limit on top of which its weight counts: what runs there, if it weighs by what is free.
+    pub(super) base: Replicas,
     /// Lower limit of its share.
     pub(super) low: Replicas,
     /// Upper limit of its share.
@@ -28,13 +30,19 @@ impl<'a> Receiver<'a> {
     /// A row that gets a share between these limits.
     pub(super) fn of(row: &Row<'a>, low: Replicas, high: Replicas) -> Self {
         let Row { cluster, weight, capacity, .. } = *row;
-        Self { at: 0, cluster, weight, capacity, kept: None, low, high, share: 0 }
+        Self { at: 0, cluster, weight, capacity, kept: None, base: 0, low, high, share: 0 }
     }
 
     fn part(&self, weight: u64, low: Replicas, high: Replicas) -> Part<'a> {
         let Cluster { name, current, entry, .. } = *self.cluster;
         let current = current.or(entry).unwrap_or_default();
         Part { name, current, weight, kept: self.kept.unwrap_or_default(), low, high }
+    }
+
+    /// As [`Self::part`], of what is on top of its base.
+    fn part_above(&self, weight: u64) -> Part<'a> {
+        let above = |replicas: Replicas| replicas.saturating_sub(self.base);
+        Part { kept: above(self.kept.unwrap_or_default()), ..self.part(weight, above(self.share), above(self.high)) }
     }
 }
 
@@ -79,7 +87,7 @@ impl<'a> Receivers<'a> {
     /// Distributes `total`; each gets at least its `low`, where that is possible, and at most its `high`.
     ///
     /// * StaticWeighted: split by weight.
-    /// * DynamicWeighted: split by free capacity; the excess over the limits goes to the others by capacity, or evenly
+    /// * DynamicWeighted: split by free capacity, on top of what runs; the excess over the limits goes to the others by capacity, or evenly
     ///   where no cluster has any: unassigned bounds could not be used once there is free capacity.
     /// * Aggregated: one after the other up to its capacity, largest first; the excess over all capacity goes to the
     ///   largest.
@@ -103,18 +111,10 @@ impl<'a> Receivers<'a> {
     /// Distributes `rest` on top of the `low` of each. By weight only the rest is divided; by order the whole is
     /// divided, with `low` as a minimum.
     pub(super) fn top_up(&mut self, policy: Policy, rest: Replicas) {
-        if !matches!(policy, Policy::StaticWeighted | Policy::DynamicWeighted) {
-            return self.distribute(policy, rest.saturating_add(self.lowest()));
+        for one in &mut self.0 {
+            one.base = one.low;
         }
-        let above = |one: &Receiver<'a>| {
-            let kept = one.kept.map(|kept| kept.saturating_sub(one.low));
-            Receiver { kept, low: 0, high: one.high.saturating_sub(one.low), ..*one }
-        };
-        let mut above = Self(self.0.iter().map(above).collect());
-        above.distribute(policy, rest);
-        for (one, above) in self.0.iter_mut().zip(above.0) {
-            one.share = one.low.saturating_add(above.share);
-        }
+        self.distribute(policy, rest.saturating_add(self.lowest()));
     }
 
     /// Each has its `low`.
@@ -124,11 +124,16 @@ impl<'a> Receivers<'a> {
         }
     }
 
-    /// Splits `total` by weight; each keeps at least what it has.
+    /// Splits `total` by weight, on top of the base of each; each keeps at least what it has.
     fn weighted(&mut self, total: Replicas, weight: impl Fn(&Receiver<'a>) -> u64) {
-        let parts: Vec<Part<'_>> = self.0.iter().map(|one| one.part(weight(one), one.share, one.high)).collect();
-        for (one, share) in self.0.iter_mut().zip(by_weight(total, &parts)) {
-            one.share = share;
+        let bases: u64 = self.0.iter().map(|one| u64::from(one.base)).sum();
+        if bases > total.into() {
+            self.0.iter_mut().for_each(|one| one.base = 0);
+        }
+        let above = total.saturating_sub(self.0.iter().fold(0, |sum, one| sum.saturating_add(one.base)));
+        let parts: Vec<Part<'_>> = self.0.iter().map(|one| one.part_above(weight(one))).collect();
+        for (one, share) in self.0.iter_mut().zip(by_weight(above, &parts)) {
+            one.share = one.base.saturating_add(share);
         }
     }
 
@@ -247,6 +252,7 @@ mod tests {
             weight: 0,
             capacity: *capacity,
             kept: *kept,
+            base: 0,
             low: 0,
             high: Replicas::MAX,
             share: 0,

@@ -5,6 +5,7 @@ use super::assignment::{assign, divide};
 use super::cannot_scale::pends;
 use super::distribute::{Receiver, Receivers};
 use super::row::{Role, Row, parts, take};
+use super::tiers::lowest_of_division;
 use super::{Bounds, Cluster, Memory, Policy, Reason, Request};
 use crate::decision::split::Replicas;
 
@@ -38,13 +39,14 @@ pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>]) {
         fill(request, rows);
     }
     for row in rows.iter_mut().filter(|row| row.is_assigned()) {
-        row.reason = reason(row);
+        row.reason = reason(request, row);
     }
 }
 
-fn reason(row: &Row<'_>) -> Reason {
+fn reason(request: &Request<'_>, row: &Row<'_>) -> Reason {
     let max = row.bounds.max;
     match row.cluster.target.map(|target| target.max) {
+        None if max == 0 && request.policy == Policy::Aggregated => Reason::Filled { capacity: row.capacity },
         None => Reason::ClusterRecovered,
         Some(before) if before < max => Reason::ReplicasTakenOver { more: max.abs_diff(before) },
         Some(before) if before > max => Reason::HeadroomReleased { less: max.abs_diff(before) },
@@ -88,7 +90,12 @@ fn fill(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     for row in rows.iter_mut() {
         row.proposed = row.bounds;
     }
-    let maxes = Receivers::of(rows, |row| row.is_assigned().then(|| Receiver::of(row, row.bounds.max, row.high)));
+    let low = |row: &Row<'_>| row.is_assigned().then_some(row.bounds.max);
+    let tier = lowest_of_division(request, rows, low);
+    let maxes = Receivers::of(rows, |row| {
+        let low = low(row)?;
+        Some(Receiver::of(row, low, row.highest_in(request, tier, low)))
+    });
     top_up(request, rows, maxes, request.total.max, |row, max| row.proposed.max = max);
     let mins =
         Receivers::of(rows, |row| row.is_assigned().then(|| Receiver::of(row, row.bounds.min, row.proposed.max)));
@@ -123,7 +130,11 @@ fn top_up<'a>(
 fn admit(request: &Request<'_>, rows: &mut [Row<'_>]) {
     divide(request, rows, false);
     let returned = |row: &Row<'_>| row.is_assigned() && row.cluster.target.is_none();
-    let wanted = |row: &Row<'_>| if returned(row) { row.proposed.min } else { 0 };
+    // Under Aggregated one that runs nothing is opened only where the others cannot run what is asked for.
+    let low = |row: &Row<'_>| row.is_assigned().then_some(row.bounds.max);
+    let lowest = if request.policy == Policy::Aggregated { lowest_of_division(request, rows, low) } else { None };
+    let closed = |row: &Row<'_>| Some(row.tier(request)) < lowest && row.asked() == 0;
+    let wanted = |row: &Row<'_>| if returned(row) && !closed(row) { row.proposed.min } else { 0 };
     let most = |total: u64| Replicas::try_from(total).unwrap_or(Replicas::MAX);
     let held = total(rows, |row| row.bounds.max);
     let free = u64::from(request.total.max).saturating_sub(held);
@@ -141,7 +152,7 @@ fn admit(request: &Request<'_>, rows: &mut [Row<'_>]) {
     take(most(surplus), rows, over, |row, less| row.bounds.min = row.bounds.min.saturating_sub(less));
     take(can, rows, wanted, |row, share| row.bounds = Bounds { min: share, max: share });
     for row in rows.iter_mut().filter(|row| returned(row)) {
-        if !row.bounds.is_some() && row.proposed.min > 0 {
+        if !row.bounds.is_some() && wanted(row) > 0 {
             (row.role, row.memory) = (Role::Waits, Memory::default());
         }
     }

@@ -36,6 +36,7 @@ mod row;
 mod scale_up;
 mod scale_ups;
 mod steps;
+mod tiers;
 mod transition;
 mod zero;
 

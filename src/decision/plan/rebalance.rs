@@ -39,10 +39,12 @@ pub(super) fn optimize(request: &Request<'_>, rows: &mut [Row<'_>], moved: bool)
 
 /// Moves the min of clusters without replicas to clusters that have some.
 fn spare_mins(request: &Request<'_>, rows: &mut [Row<'_>]) {
+    let mins = |rows: &[Row<'_>]| sum(assigned(rows).map(|row| row.bounds.min));
+    let before = mins(rows);
     for row in assigned_mut(rows).filter(|row| is_empty(row)) {
         row.bounds.min = row.bounds.min.min(row.cluster.limits.least.max(1));
     }
-    let rest = request.total.min.saturating_sub(sum(assigned(rows).map(|row| row.bounds.min)));
+    let rest = request.total.min.min(before).saturating_sub(mins(rows));
     if rest == 0 {
         return;
     }
@@ -87,14 +89,15 @@ fn divide(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
 /// Proposes the ideal division to the clusters that take part in it, and to the others what they have; `false` where it
 /// is not known.
 fn propose(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
-    let takes_part = |row: &Row<'_>| {
-        let known = row.bounds.is_some() || row.cluster.available.is_some();
-        row.is_assigned() && row.answers() && !row.is_blocked() && known
-    };
+    // One without bounds gets none: its first replica would start although nothing asks for it.
+    let takes_part = |row: &Row<'_>| row.bounds.is_some() && row.answers() && !row.is_blocked();
     if rows.iter().any(|row| takes_part(row) && row.cluster.available.is_none()) {
         return false;
     }
-    let mut receivers = Receivers::of(rows, |row| takes_part(row).then(|| receiver(row)));
+    // Lower tiers get no headroom that nothing asks for.
+    let first = rows.iter().filter(|row| takes_part(row)).map(|row| row.tier(request)).max();
+    let mut receivers =
+        Receivers::of(rows, |row| takes_part(row).then(|| receiver(row, Some(row.tier(request)) == first)));
     let has = sum(rows.iter().filter(|row| takes_part(row)).map(|row| row.bounds.max));
     receivers.top_up(request.policy, has.saturating_sub(receivers.lowest()));
     for row in rows.iter_mut() {
@@ -104,11 +107,11 @@ fn propose(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     true
 }
 
-/// From its current replicas to its capacity; clusters of about one size keep their order.
-fn receiver<'a>(row: &Row<'a>) -> Receiver<'a> {
+/// From its current replicas to its capacity where it may be `raised`; clusters of about one size keep their order.
+fn receiver<'a>(row: &Row<'a>, raised: bool) -> Receiver<'a> {
     let (cluster, has) = (row.cluster, row.bounds.max);
     let low = row.lowest_max().max(cluster.current.unwrap_or_else(|| cluster.may_run())).min(has);
-    let high = cluster.capacity().max(has).min(row.high).max(low);
+    let high = if raised { cluster.capacity().max(has) } else { has }.min(row.high).max(low);
     Receiver { kept: Some(has), ..Receiver::of(row, low, high) }
 }
 

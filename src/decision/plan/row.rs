@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::observed::REACTION;
-use super::{Bounds, Cluster, ClusterState, Hold, Memory, Policy, Reason, Request};
+use super::{Bounds, Cause, Cluster, ClusterState, Hold, Memory, Policy, Reason, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 
 /// A cluster with what is decided about it.
@@ -145,6 +145,11 @@ impl<'a> Row<'a> {
     /// Whether the cluster cannot scale, regardless of for how long.
     pub(super) fn is_blocked(&self) -> bool {
         self.memory.scale_up_blocked.is_some()
+    }
+
+    /// Whether its pods cannot be scheduled, regardless of for how long.
+    pub(super) fn is_pending(&self) -> bool {
+        self.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause == Cause::Pending)
     }
 
     /// Whether it has been unable to scale for long enough that other clusters help.

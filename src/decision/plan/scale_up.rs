@@ -9,7 +9,7 @@ use crate::decision::hpa::behavior::Select;
 use crate::decision::load::Load;
 use crate::decision::split::Replicas;
 
-/// Millionths of the target by which a metric may be above it, where the user says nothing: as an HPA.
+/// Millionths of the target by which a metric may differ from it, where the user says nothing: as an HPA.
 const TOLERANCE: u64 = 100_000;
 /// Millionths of one.
 const WHOLE: f64 = 1e6;
@@ -28,6 +28,11 @@ impl Request<'_> {
     /// Whether a metric is below its target, by more than the tolerance where the user names one.
     pub(super) fn is_below(&self, load: Load) -> bool {
         load.is_below_by(self.scale_down_tolerance.map_or(0, millionths))
+    }
+
+    /// Whether an HPA with this metric removes replicas, as far as rounding lets it.
+    pub(super) fn would_scale_down(&self, load: Load) -> bool {
+        load.is_below_by(self.scale_down_tolerance.map_or(TOLERANCE, millionths))
     }
 
     fn tolerance(&self) -> u64 {

@@ -134,6 +134,16 @@ impl Row<'_> {
         wanted.min(self.high).saturating_sub(self.bounds.max).min(room)
     }
 
+    /// Replicas that it is asked for and cannot run: its unschedulable pods, or what its load asks for and nobody was asked
+    /// for instead.
+    pub(in crate::decision::plan) fn lacks(&self, request: &Request<'_>) -> Replicas {
+        match self.memory.scale_up_blocked.filter(|_| self.counts(request)).map(|blocked| blocked.cause) {
+            Some(Cause::Pending) => self.shortfall(request).max(self.cluster.pending),
+            Some(Cause::AtMax) if request.may_scale_up() => self.shortfall(request),
+            Some(Cause::AtMax) | None => 0,
+        }
+    }
+
     /// Replicas that its load asks for beyond what it can run.
     pub(in crate::decision::plan) fn overload(&self, request: &Request<'_>) -> Replicas {
         let running = self.cluster.running();

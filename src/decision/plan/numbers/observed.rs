@@ -47,6 +47,11 @@ impl Cluster<'_> {
         self.hpa_current.and(self.hpa_desired).unwrap_or_default().min(most).saturating_sub(self.pending)
     }
 
+    /// Whether its HPA wants fewer replicas than run, as far as its load is known.
+    pub(in crate::decision::plan) fn wants_fewer(&self) -> bool {
+        self.load.is_none_or(|load| load.wanted(self.ready) < self.running())
+    }
+
     /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.
     fn surge_begins_at(&self) -> Replicas {
         let reported = self.hpa_current.filter(|_| self.rolling);
@@ -150,7 +155,7 @@ impl Cluster<'_> {
     }
 
     /// What stays of what it runs: a lower max that is on its way removes the rest, and others keep theirs for none of it.
-    pub(super) fn after_pending_lower(&self) -> Replicas {
+    pub(in crate::decision::plan) fn after_pending_lower(&self) -> Replicas {
         let lowers = self.state == ClusterState::Serving && self.is_unconfirmed();
         let most = self.written().filter(|_| lowers).map_or(Replicas::MAX, |written| written.max);
         self.may_run_without_surge().min(most)
