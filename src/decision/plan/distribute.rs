@@ -87,8 +87,8 @@ impl<'a> Receivers<'a> {
     /// Distributes `total`; each gets at least its `low`, where that is possible, and at most its `high`.
     ///
     /// * StaticWeighted: split by weight.
-    /// * DynamicWeighted: split by free capacity, on top of what runs; the excess over the limits goes to the others by capacity, or evenly
-    ///   where no cluster has any: unassigned bounds could not be used once there is free capacity.
+    /// * DynamicWeighted: split by free capacity, on top of what runs; the excess over the limits goes to the others by
+    ///   capacity, or evenly where no cluster has any: unassigned bounds could not be used once there is free capacity.
     /// * Aggregated: one after the other up to its capacity, largest first; the excess over all capacity goes to the
     ///   largest.
     /// * Prioritized: the same by priority. Clusters of one priority share by capacity: none of them is first.

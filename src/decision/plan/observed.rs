@@ -264,7 +264,7 @@ pub struct Request<'a> {
     pub period: Option<SignedDuration>,
     /// How long a leaving cluster waits until others run its replicas; `None`: without limit.
     pub replacement: Option<SignedDuration>,
-    /// Whether the previous status was written without a plan: nobody was asked for anything meanwhile.
+    /// Whether the takeover is not complete: nobody is asked for anything before.
     pub unplanned: bool,
     /// Since when this controller acts without a halt; `None`: always.
     pub acts_since: Option<Timestamp>,

@@ -7,8 +7,9 @@ use tracing::debug;
 
 use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
-use super::observe::{PlacementSpec, observe};
-use super::progress::{LOOK_AGAIN, Progress, bound};
+use super::observe::observe;
+use super::preflight::divided;
+use super::progress::{LOOK_AGAIN, Progress};
 use super::status;
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
@@ -27,8 +28,7 @@ impl FederatedHpaWorker {
         if !entry.held() || !self.centralizes(entry) || self.suspends(entry) || entry.is_retargeted() {
             return false;
         }
-        let Some(binding) = bound(view).filter(|binding| binding.is_divisible()) else { return false };
-        let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return false };
+        let Some((binding, placement_spec)) = divided(view) else { return false };
         let none = placement_spec.admitting(Vec::new());
         let request = observe(view, binding, &none, &self.live, (self.clock)()).request;
         let leaves = |cluster: &Cluster<'_>| matches!(cluster.state, ClusterState::Leaving { .. });

@@ -38,7 +38,7 @@ pub const SCHEDULING_SUSPENDED: &str = "SchedulingSuspended";
 /// Why nothing may be decided by the binding.
 pub fn divisible<'a>(view: &'a View, binding: &'a Binding) -> Result<PlacementSpec<'a>, Failure> {
     let placement_spec = PlacementSpec::of(view, binding).map_err(|why| unreadable(binding, why))?;
-    if !binding.is_held_back() {
+    if binding.is_divisible() {
         return Ok(placement_spec);
     }
     let message = format!(
@@ -47,6 +47,12 @@ pub fn divisible<'a>(view: &'a View, binding: &'a Binding) -> Result<PlacementSp
         named(binding)
     );
     Err(Failure::new(ErrorClass::Refused, SCHEDULING_SUSPENDED, message))
+}
+
+/// The binding by which the workload of `view` is divided, with its placement; `None`: nothing may be decided by one.
+pub fn divided(view: &View) -> Option<(&Binding, PlacementSpec<'_>)> {
+    let binding = bound(view)?;
+    Some((binding, divisible(view, binding).ok()?))
 }
 
 fn named(binding: &Binding) -> &str {

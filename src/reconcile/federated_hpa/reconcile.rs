@@ -14,7 +14,7 @@ use super::observe::foreign_hpas::{self, Found};
 use super::observe::members::TIMES;
 use super::observe::upstream::upstream_until;
 use super::observe::{Observed, PlacementSpec, observe, whole_seconds, workload};
-use super::preflight::divisible;
+use super::preflight::divided;
 use super::progress::{LOOK_AGAIN, Progress, Published, bound};
 use super::status::{self, Planned};
 use super::wholeness::Wholeness;
@@ -222,8 +222,7 @@ impl FederatedHpaWorker {
         view: &View,
         retry_state: &FederatedHpaRetryState,
     ) -> Result<Progress, WriteError> {
-        let placed = bound(view).and_then(|binding| Some((binding, divisible(view, binding).ok()?)));
-        match placed {
+        match divided(view) {
             Some((binding, placement_spec)) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
             None => self.await_binding(leader, view).await,
         }

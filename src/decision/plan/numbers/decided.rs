@@ -206,8 +206,7 @@ impl Row<'_> {
     /// be asked. While the free capacity is unknown it is asked: replicas that do not become ready replace nothing.
     pub(in crate::decision::plan) fn room_for_others(&self, all: bool) -> Option<Replicas> {
         let cluster = self.cluster;
-        let pends =
-            cluster.pending > 0 || self.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause == Cause::Pending);
+        let pends = cluster.pending > 0 || self.is_pending();
         // An HPA does not scale a workload at zero replicas.
         let stopped = !cluster.reach.scale && cluster.entry.is_some() && cluster.current == Some(0);
         let unready = cluster.entry.is_some() && cluster.ready == 0;
