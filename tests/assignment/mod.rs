@@ -3,6 +3,7 @@
 
 mod absence;
 mod cases;
+mod changes;
 mod clock;
 mod corpus;
 mod days;

@@ -2,6 +2,7 @@
 
 mod headroom;
 mod replicas;
+mod tiers;
 mod zero;
 
 use fhpa::decision::hpa::behavior::{Policy as RatePolicy, Rules, Select, Unit};

@@ -32,6 +32,7 @@ pub mod scalers;
 mod simulated;
 mod stale;
 mod straight;
+mod successors;
 mod suspend;
 mod tenants;
 mod truth;

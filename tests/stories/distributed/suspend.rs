@@ -151,14 +151,20 @@ async fn a_workload_that_is_made_anew_while_suspended_runs() {
     one.stop().await;
 }
 
+/// A workload whose hand-back has begun and takes a while, and what its clusters run.
+async fn handing_back() -> (Stage, Process, String) {
+    let (stage, one) = running().await;
+    let replicas = stage.replicas().await;
+    stage.fleet.lag(SignedDuration::from_secs(20));
+    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
+    stage.pass(5).await;
+    (stage, one, replicas)
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_release_that_has_begun_ends_also_when_its_object_is_suspended() {
     for suspended in [json!({"suspend": true}), json!({"suspend": true, "mode": "Distributed"})] {
-        let (stage, one) = running().await;
-        let replicas = stage.replicas().await;
-        stage.fleet.lag(SignedDuration::from_secs(20));
-        stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
-        stage.pass(5).await;
+        let (stage, one, replicas) = handing_back().await;
         stage.patch("FederatedHPA", "web", json!({"spec": suspended})).await;
         stage.pass(120).await;
         assert_eq!((stage.bounds().await, stage.replicas().await), ("- - -".into(), replicas), "{suspended}");
@@ -175,11 +181,7 @@ async fn a_release_that_has_begun_ends_also_when_its_object_is_suspended() {
 #[tokio::test(start_paused = true)]
 async fn a_release_that_one_leader_began_ends_under_the_next_one_when_its_object_is_suspended_between() {
     for suspended in [json!({"suspend": true}), json!({"suspend": true, "mode": "Distributed"})] {
-        let (stage, one) = running().await;
-        let replicas = stage.replicas().await;
-        stage.fleet.lag(SignedDuration::from_secs(20));
-        stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
-        stage.pass(5).await;
+        let (stage, one, replicas) = handing_back().await;
         let status = stage.get("FederatedHPA", "web").await["status"].clone();
         assert!(status["handBackStartTime"].is_string(), "{status}");
         one.kill().await;
