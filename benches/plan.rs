@@ -67,7 +67,7 @@ fn at_rest(mut request: Request<'_>) -> Request<'_> {
 fn stories(names: &[String], policy: Policy) -> [(&'static str, Request<'_>); 4] {
     let rest = at_rest(fresh(names, policy));
     let mut failover = rest.clone();
-    failover.clusters[5].state = ClusterState::Away;
+    failover.clusters[5].state = ClusterState::Lost;
     let mut edit = rest.clone();
     edit.assignment_hash = None;
     for (at, cluster) in edit.clusters.iter_mut().enumerate() {

@@ -61,6 +61,9 @@ pub struct ResourceBindingSpec {
     /// When a WorkloadRebalancer last asked for a new division.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reschedule_triggered_at: Option<Time>,
+    /// Who comes first where capacity is scarce.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule_priority: Option<SchedulePriority>,
     /// The scheduler; empty: karmada-scheduler.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
@@ -80,6 +83,7 @@ impl<'de> Deserialize<'de> for ResourceBindingSpec {
             graceful_eviction_tasks: member(&mut stored, "gracefulEvictionTasks", &mut unreadable),
             failover: member(&mut stored, "failover", &mut unreadable),
             reschedule_triggered_at: member(&mut stored, "rescheduleTriggeredAt", &mut unreadable),
+            schedule_priority: member(&mut stored, "schedulePriority", &mut unreadable),
             scheduler_name: member(&mut stored, "schedulerName", &mut unreadable),
             unreadable,
         })
@@ -98,6 +102,15 @@ where
         None
     })
     .unwrap_or_default()
+}
+
+/// The priority of a workload among others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SchedulePriority {
+    /// Greater ones come first.
+    #[serde(deserialize_with = "null_as_default")]
+    pub priority: i32,
 }
 
 /// One of `spec.clusters`.

@@ -40,6 +40,38 @@ impl FromIterator<(String, Thousandths)> for Demand {
     }
 }
 
+/// Amounts of resources.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Amounts(BTreeMap<String, Thousandths>);
+
+impl Amounts {
+    /// Those that `replicas` request.
+    #[must_use]
+    pub fn of(Demand(each): &Demand, replicas: Replicas) -> Self {
+        let all = |each: &Thousandths| each.saturating_mul(replicas.into());
+        Self(each.iter().map(|(name, each)| (name.clone(), all(each))).collect())
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, others: Self) {
+        for (name, more) in others.0 {
+            let amount = self.0.entry(name).or_default();
+            *amount = amount.saturating_add(more);
+        }
+    }
+
+    /// How many replicas with this demand fit no more beside them.
+    #[must_use]
+    pub fn displaced(&self, Demand(each): &Demand) -> Replicas {
+        let count = |(name, each): (&String, &Thousandths)| {
+            let amount = self.0.get(name).copied().unwrap_or_default();
+            let rounded = amount.saturating_add(each.saturating_sub(1)).checked_div(*each)?;
+            Some(Replicas::try_from(rounded).unwrap_or(Replicas::MAX))
+        };
+        each.iter().filter_map(count).max().unwrap_or_default()
+    }
+}
+
 /// Amount of one resource in a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stock {

@@ -4,6 +4,9 @@ use std::cmp::Ordering;
 
 use crate::decision::split::Replicas;
 
+/// Thousandths of a replica.
+pub const WHOLE: u64 = 1_000;
+
 /// Load of a cluster: the metric that asks for most replicas, and its target, in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
@@ -25,6 +28,15 @@ impl Load {
                 floor.saturating_add(cut.into()).try_into().unwrap_or(Replicas::MAX)
             }
         }
+    }
+
+    /// Thousandths of replicas that run at least for this load: with ten of eleven an HPA, by its usual tolerance, adds none.
+    #[must_use]
+    pub fn least(self, replicas: Replicas) -> u64 {
+        let whole = u128::from(WHOLE).saturating_mul(replicas.into());
+        let scaled = whole.saturating_mul(self.value.into()).saturating_mul(10);
+        let of = u128::from(self.target).saturating_mul(11);
+        scaled.checked_div(of).unwrap_or(whole).try_into().unwrap_or(u64::MAX)
     }
 
     /// Whether the metric is above target by more than the usual tolerance of an HPA.

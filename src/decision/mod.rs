@@ -18,6 +18,7 @@ pub mod hpa;
 pub mod json;
 pub mod kinds;
 pub mod lease;
+pub mod ledger;
 pub mod load;
 pub mod mirror;
 pub mod names;

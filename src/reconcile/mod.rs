@@ -107,7 +107,14 @@ impl Controller {
         let targets = Arc::new(Targets::new(client.clone()));
         let cache = Arc::new(Cache::default());
         let members = Arc::new(Members::new(&client, &targets));
-        let live = LiveState { cache: Arc::clone(&cache), capacity, members, period: rebalance_period, failover };
+        let live = LiveState {
+            cache: Arc::clone(&cache),
+            capacity,
+            ledger: Arc::default(),
+            members,
+            period: rebalance_period,
+            failover,
+        };
         let reporter = federated_hpa::status::report::Reporter {
             events: events.clone(),
             metrics: Arc::clone(&metrics),

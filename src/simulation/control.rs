@@ -212,7 +212,7 @@ impl<'a> Control<'a> {
             Some((at, CandidateCluster { name, chosen, deleted, state, settings }))
         });
         self.judged = judged.collect();
-        let away = self.judged.iter().filter(|(_, candidate)| candidate.state == ClusterState::Away);
+        let away = self.judged.iter().filter(|(_, candidate)| candidate.state == ClusterState::Lost);
         self.away = away.map(|(at, _)| *at).collect();
     }
 

@@ -74,7 +74,7 @@ fn a_copy_that_is_to_go_is_not_what_serves_in_its_place() {
         let cluster = |name, max, most| Cluster {
             hpa: confirmed(total(1, max)),
             limits: Limits { least: 0, most },
-            ..runs(name, 3)
+            ..runs(name, max)
         };
         let clusters = vec![Cluster { state, ready, ..cluster("a", 5, 90) }, cluster("b", 3, 0)];
         let mut request = request(total(1, 5), Policy::Duplicated, clusters);
@@ -83,9 +83,9 @@ fn a_copy_that_is_to_go_is_not_what_serves_in_its_place() {
         let plan = plan(&request);
         plan.now().any(|step| matches!(step.action, Action::DeleteHpa { cluster: "b" }))
     };
-    assert!(goes(ClusterState::Serving, 3));
+    assert!(goes(ClusterState::Serving, 5), "there is no room for more");
     assert!(!goes(ClusterState::Serving, 0), "nobody else is ready");
-    assert!(!goes(ClusterState::Silent, 3), "nobody else answers");
+    assert!(!goes(ClusterState::Silent, 5), "nobody else answers");
 }
 
 #[test]
@@ -95,10 +95,10 @@ fn nothing_is_taken_from_a_failed_cluster_while_no_other_can_be_asked() {
         let a = Cluster { hpa: confirmed(bounds), target: Some(bounds), hpa_current: Some(6), ..runs("a", 6) };
         let mut request = request(bounds, Policy::Aggregated, vec![a, other]);
         request.assignment_hash = Some(plan(&request).assignment_hash);
-        request.clusters[0].state = ClusterState::Away;
+        request.clusters[0].state = ClusterState::Lost;
         request.clusters[0].ready = 0;
         let plan = plan(&request);
-        (plan.now().count(), plan.notes.contains(&Note::AllAway { candidates: 2 }))
+        (plan.now().count(), plan.notes.contains(&Note::AllLost { candidates: 2 }))
     };
     let none = Cluster { limits: Limits { least: 0, most: 0 }, target: Some(Bounds::NONE), ..cluster("b") };
     let silent =
@@ -190,7 +190,7 @@ fn a_cluster_of_another_group_that_was_evicted_is_remembered_for_an_hour() {
         let mut request = request(total(1, 9), Policy::Aggregated, vec![runs("a", 3)]);
         let last = request.now;
         let memory = Memory { evicted: Some(last), failures: Some(Failed { times: 2, last }), ..Memory::default() };
-        let b = Cluster { is_candidate: false, state: ClusterState::Away, memory, ..cluster("b") };
+        let b = Cluster { is_candidate: false, state: ClusterState::Lost, memory, ..cluster("b") };
         request.clusters.push(b);
         request.now += SignedDuration::from_secs(later);
         let kept = plan(&request).shares.iter().find(|share| share.cluster == "b").map(|share| share.memory);

@@ -25,7 +25,7 @@ fn what_a_failed_cluster_had_goes_to_the_others_by_policy() {
         (Policy::Duplicated, named([("m1", 8, 24), ("m3", 8, 24)])),
     ] {
         let mut request = settled(request(total(8, 24), policy, available([("m1", 1), ("m2", 5), ("m3", 2)])));
-        request.clusters[1].state = ClusterState::Away;
+        request.clusters[1].state = ClusterState::Lost;
         let plan = plan(&request);
         assert_eq!(targets(&plan), expected, "{policy:?}");
         assert!(binding(&plan).iter().all(|(name, _)| name != "m2"), "{policy:?}");
@@ -36,7 +36,7 @@ fn what_a_failed_cluster_had_goes_to_the_others_by_policy() {
 fn a_returned_cluster_gets_its_min_at_once_and_no_running_replica() {
     let clusters = available([("m1", 1), ("m2", 5), ("m3", 2)]);
     let mut request = settled(request(total(8, 24), Policy::DynamicWeighted, clusters));
-    request.clusters[1].state = ClusterState::Away;
+    request.clusters[1].state = ClusterState::Lost;
     request.clusters[1].hpa = None;
     request.clusters[1].entry = None;
     request.clusters[1].current = None;
@@ -56,7 +56,7 @@ fn when_all_clusters_are_lost_the_last_bounds_stay() {
     let mut request = settled(request(total(2, 10), Policy::StaticWeighted, g3_clusters(&[("m1", 1)])));
     let before = targets(&plan(&request));
     for cluster in &mut request.clusters {
-        cluster.state = ClusterState::Away;
+        cluster.state = ClusterState::Lost;
     }
     let plan = plan(&request);
     assert!(plan.steps.is_empty());

@@ -88,7 +88,7 @@ fn cluster_state() -> impl Strategy<Value = ClusterState> {
         6 => Just(ClusterState::Serving),
         1 => Just(ClusterState::Silent),
         1 => any::<bool>().prop_map(|evicted| ClusterState::Leaving { evicted }),
-        1 => Just(ClusterState::Away),
+        1 => Just(ClusterState::Lost),
     ]
 }
 

@@ -185,7 +185,7 @@ proptest! {
     fn whatever_is_seen_the_steps_of_now_stay_within_the_budget(request in any_request()) {
         let plan = plan(&request);
         let mut after: BTreeMap<&str, u32> = request.clusters.iter()
-            .filter(|cluster| cluster.state != ClusterState::Away || plan.shares.iter().all(|share| share.cluster != cluster.name) && lost(&plan))
+            .filter(|cluster| cluster.state != ClusterState::Lost || plan.shares.iter().all(|share| share.cluster != cluster.name) && lost(&plan))
             .filter_map(|cluster| Some((cluster.name, cluster.hpa?.ceiling()))).collect();
         let before: u64 = sum(after.values());
         for step in plan.now() {

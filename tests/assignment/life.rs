@@ -136,7 +136,7 @@ proptest! {
         let mut world = World::new(request);
         settle(&mut world)?;
         let at = at % world.request.clusters.len();
-        world.request.clusters[at].state = ClusterState::Away;
+        world.request.clusters[at].state = ClusterState::Lost;
         settle(&mut world)?;
         at_rest(&world)?;
         let before = world.clone();

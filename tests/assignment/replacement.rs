@@ -95,7 +95,7 @@ fn what_replaces_a_cluster_is_held_as_long_as_karmada_evicts_it() {
     assert_eq!(least_ready(&mut world, &mut Random(7), 400), 15);
     let held = |world: &World| world.members["b"].hpa.unwrap().min + world.members["c"].hpa.unwrap().min;
     // Its pods run on while another cluster is not healthy, and nothing of fhpa is there any more.
-    world.request.clusters[0].state = ClusterState::Away;
+    world.request.clusters[0].state = ClusterState::Lost;
     let ends = Some(world.request.now + SignedDuration::from_secs(601));
     for _ in 0..10 {
         let member = world.members.get_mut("a").unwrap();
@@ -376,7 +376,7 @@ fn a_cluster_that_fails_while_it_leaves_is_not_replaced_twice() {
     let mut world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");
     world.reconcile(usize::MAX);
-    world.request.clusters[0].state = ClusterState::Away;
+    world.request.clusters[0].state = ClusterState::Lost;
     (0..6).for_each(|_| round(&mut world));
     let others: u32 = ["b", "c"].iter().map(|name| world.members[*name].ready()).sum();
     assert_eq!(others, 15);
@@ -387,7 +387,7 @@ fn a_receiver_that_fails_owes_what_it_was_asked_to_run() {
     let mut world = running(60, &[("a", 10), ("b", 3), ("c", 2)]);
     leave(&mut world, "a");
     world.reconcile(usize::MAX);
-    world.request.clusters[1].state = ClusterState::Away;
+    world.request.clusters[1].state = ClusterState::Lost;
     (0..8).for_each(|_| round(&mut world));
     assert_eq!(world.members["c"].ready(), 15);
 }
@@ -397,7 +397,7 @@ fn a_failed_cluster_is_evicted_whether_or_not_it_is_a_candidate() {
     for (chosen, deleted, evicted) in [(true, false, true), (false, false, true), (false, true, false)] {
         let mut world = running(60, &[("a", 10), ("b", 5)]);
         let failed = &mut world.request.clusters[0];
-        (failed.state, failed.is_candidate, failed.deleted) = (ClusterState::Away, chosen, deleted);
+        (failed.state, failed.is_candidate, failed.deleted) = (ClusterState::Lost, chosen, deleted);
         let request = world.observe();
         let evicts = |action: &Action<'_>| match action {
             Action::UpdateBinding { evictions, .. } => evictions.iter().any(|one| one.cluster == "a"),
@@ -443,11 +443,11 @@ fn what_a_leaving_cluster_added_stays_whatever_others_were_asked_for_before() {
 fn after_a_receiver_leaves(first: ClusterState, meanwhile: impl Fn(&mut World)) -> (u32, World) {
     let mut world = running(60, &[("a", 10), ("b", 3), ("c", 2)]);
     world.request.clusters[2].available = Some(0);
-    (world.request.clusters[0].state, world.request.clusters[0].is_candidate) = (first, first == ClusterState::Away);
+    (world.request.clusters[0].state, world.request.clusters[0].is_candidate) = (first, first == ClusterState::Lost);
     // The status is written and nothing else.
     world.reconcile(0);
     assert_eq!(world.members["b"].memory.replacement_min.map(|floor| floor.replicas), Some(13), "b is asked for all");
-    if first == ClusterState::Away {
+    if first == ClusterState::Lost {
         world.members.get_mut("a").unwrap().replicas = None;
     }
     world.request.clusters[2].available = Some(90);
@@ -459,16 +459,16 @@ fn after_a_receiver_leaves(first: ClusterState, meanwhile: impl Fn(&mut World)) 
 
 #[test]
 fn a_receiver_that_leaves_owes_what_it_was_asked_to_run() {
-    for first in [LEAVES, ClusterState::Away] {
+    for first in [LEAVES, ClusterState::Lost] {
         assert_eq!(after_a_receiver_leaves(first, |_| ()).0, 15, "{first:?}");
     }
 }
 
 #[test]
 fn a_receiver_that_leaves_for_a_cluster_that_is_down_owes_it_until_that_is_back() {
-    for first in [LEAVES, ClusterState::Away] {
+    for first in [LEAVES, ClusterState::Lost] {
         let (replicas, _) = after_a_receiver_leaves(first, |world| {
-            world.request.clusters[2].state = ClusterState::Away;
+            world.request.clusters[2].state = ClusterState::Lost;
             (0..3).for_each(|_| round(world));
             world.request.clusters[2].state = ClusterState::Serving;
         });
@@ -478,8 +478,8 @@ fn a_receiver_that_leaves_for_a_cluster_that_is_down_owes_it_until_that_is_back(
 
 #[test]
 fn a_receiver_that_comes_back_is_asked_for_it_once_more() {
-    let (_, world) = after_a_receiver_leaves(ClusterState::Away, |world| {
-        world.request.clusters[2].state = ClusterState::Away;
+    let (_, world) = after_a_receiver_leaves(ClusterState::Lost, |world| {
+        world.request.clusters[2].state = ClusterState::Lost;
         world.reconcile(0);
         (world.request.clusters[1].is_candidate, world.request.clusters[1].state) = (true, ClusterState::Serving);
     });
@@ -489,7 +489,7 @@ fn a_receiver_that_comes_back_is_asked_for_it_once_more() {
 #[test]
 fn a_max_that_is_lowered_meanwhile_forgets_no_more_than_what_is_above_it() {
     let mut world = running(15, &[("a", 10), ("b", 3), ("c", 2)]);
-    world.request.clusters[0].state = ClusterState::Away;
+    world.request.clusters[0].state = ClusterState::Lost;
     world.reconcile(0);
     world.members.get_mut("a").unwrap().replicas = None;
     world.request.total.max = 14;
@@ -513,7 +513,7 @@ fn one_that_comes_back_half_way_stays_and_nobody_shrinks_at_once() {
 #[test]
 fn what_a_failed_cluster_ran_is_noted_before_it_is_forgotten_and_until_it_runs() {
     let mut world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
-    world.request.clusters[0].state = ClusterState::Away;
+    world.request.clusters[0].state = ClusterState::Lost;
     // The status is written and nothing else.
     world.reconcile(0);
     world.members.get_mut("a").unwrap().replicas = None;
@@ -530,7 +530,7 @@ fn of_a_cluster_that_fails_while_it_scales_the_report_with_more_replicas_counts(
         let world = running(40, &[("a", 10), ("b", 3), ("c", 2)]);
         let mut request = world.observe();
         let away = request.clusters.iter_mut().find(|cluster| cluster.name == "a").unwrap();
-        (away.state, away.current, away.hpa_current) = (ClusterState::Away, current, last);
+        (away.state, away.current, away.hpa_current) = (ClusterState::Lost, current, last);
         let share = plan(&request).shares.into_iter().find(|share| share.cluster == "a").unwrap();
         share.memory.lost.map(|lost| lost.replicas)
     };
@@ -884,7 +884,7 @@ fn after_another_policy_a_leaving_cluster_is_not_raised_before_the_others_are_do
 fn what_was_asked_of_a_cluster_that_has_nothing_yet_is_asked_of_others_when_it_is_no_candidate_any_more() {
     let since = Timestamp::constant(1_000, 0);
     let memory = |replicas| Memory { replacement_min: Some(ReplacementMin { replicas, since }), ..Memory::default() };
-    let nothing = Cluster { is_candidate: false, state: ClusterState::Away, memory: memory(2), ..cluster("b") };
+    let nothing = Cluster { is_candidate: false, state: ClusterState::Lost, memory: memory(2), ..cluster("b") };
     let asked = |b: Cluster<'static>| {
         let a = Cluster { available: Some(90), ..runs("a", 3) };
         let mut request = request(total(3, 9), Policy::StaticWeighted, vec![a, b]);
@@ -919,7 +919,7 @@ fn a_lower_max_that_is_on_its_way_keeps_what_its_cluster_added_meanwhile_althoug
         plan.steps.iter().map(step).collect::<Vec<_>>()
     };
     let leaving = |replicas| Cluster { state: LEAVES, ..runs("a", replicas) };
-    let away = Cluster { state: ClusterState::Away, ..leaving(5) };
+    let away = Cluster { state: ClusterState::Lost, ..leaving(5) };
     for policy in [Policy::Prioritized, Policy::StaticWeighted, Policy::Duplicated] {
         let raised = |a, hpa| raised(policy, (a, 12), hpa);
         assert_eq!(raised(leaving(5), written(3, false, 6)), [("a".to_owned(), 1, 5, 6)], "{policy:?}");
@@ -973,7 +973,7 @@ fn what_others_run_in_place_of_one_cluster_replaces_no_second_one() {
     // It fails once these run.
     let a = Cluster { current: Some(18), ready: 18, ..request.clusters[0] };
     let memory = Memory { other_replicas: others, ..Memory::default() };
-    let c = Cluster { state: ClusterState::Away, memory, ..request.clusters[1] };
+    let c = Cluster { state: ClusterState::Lost, memory, ..request.clusters[1] };
     let owed = owed_by(Policy::StaticWeighted, vec![a, c]);
     assert_eq!(owed[0].1, 26, "{owed:?}");
 }
@@ -983,7 +983,7 @@ fn a_cluster_that_is_back_counts_once_in_what_replaces_another() {
     let memory = |lost, others| Memory { lost, other_replicas: others, ..Memory::default() };
     let own = Some(Lost { replicas: 4, uncovered: 4, since: Timestamp::UNIX_EPOCH });
     let back = Cluster { memory: memory(own, None), available: Some(90), ..runs("a", 4) };
-    let failed = Cluster { state: ClusterState::Away, memory: memory(None, Some(4)), ..runs("b", 3) };
+    let failed = Cluster { state: ClusterState::Lost, memory: memory(None, Some(4)), ..runs("b", 3) };
     let owed = owed_by(Policy::StaticWeighted, vec![back, failed]);
     assert_eq!(owed[0], ("a".to_owned(), 7, None), "its own four, and the three of b");
 }
@@ -1008,20 +1008,6 @@ fn what_a_lower_max_on_its_way_removes_is_not_cut_from_another_cluster_as_well()
     for policy in [Policy::Aggregated, Policy::DynamicWeighted] {
         assert_eq!(kept(policy, false), [9, 5], "{policy:?}: b keeps three of nine, whatever is written now");
         assert_eq!(kept(policy, true).iter().sum::<u32>(), 14, "{policy:?}");
-    }
-}
-
-#[test]
-fn under_duplicated_nobody_forgets_what_a_leaving_cluster_runs() {
-    let leaving = |lost| {
-        let memory = Memory { lost, ..Memory::default() };
-        Cluster { is_candidate: false, state: LEAVES, memory, ..runs("l", 5) }
-    };
-    let since = Timestamp::UNIX_EPOCH;
-    for lost in [None, Some(Lost { replicas: 5, uncovered: 0, since }), Some(Lost { replicas: 5, uncovered: 5, since })]
-    {
-        let owed = owed_by(Policy::Duplicated, vec![Cluster { ready: 0, ..runs("a", 3) }, leaving(lost)]);
-        assert_eq!(owed[1], ("l".to_owned(), 0, Some(5)), "{lost:?}");
     }
 }
 
@@ -1084,7 +1070,7 @@ fn the_extra_pods_of_a_rollout_take_no_max_from_others() {
 }
 
 #[test]
-fn a_copy_goes_when_another_is_ready() {
+fn a_copy_goes_once_what_it_runs_is_ready_in_another() {
     let clusters = vec![runs("a", 4), Cluster { ready: 0, ..runs("b", 4) }];
     let mut request = request(total(2, 9), Policy::Duplicated, clusters);
     request.replacement = Some(SignedDuration::from_mins(10));
@@ -1094,7 +1080,7 @@ fn a_copy_goes_when_another_is_ready() {
             |step| matches!(&step.action, Action::UpdateBinding { entries, .. } if entries.iter().all(|one| one.cluster != "a")),
         )
     };
-    let bounds = Bounds { min: 2, max: 9 };
+    let bounds = Bounds { min: 8, max: 9 };
     let hpa = fhpa::decision::plan::Hpa {
         written: Some(bounds),
         version: request.clusters[1].version,
@@ -1104,10 +1090,16 @@ fn a_copy_goes_when_another_is_ready() {
     };
     (request.clusters[1].hpa, request.clusters[1].target) = (Some(hpa), Some(bounds));
     request.assignment_hash = Some(plan(&request).assignment_hash);
-    assert!(!goes(&request));
-    request.clusters[1].ready = 2;
-    assert!(goes(&request));
-    assert_eq!(cluster("x").entry, None);
+    let first = plan(&request);
+    assert_eq!(first.shares[1].memory.replacement_replicas(), 8, "its own four, and those of a");
+    let memories = first.shares.iter().map(|share| share.memory).collect::<Vec<_>>();
+    for (cluster, memory) in request.clusters.iter_mut().zip(memories) {
+        cluster.memory = memory;
+    }
+    for (ready, leaves) in [(0, false), (7, false), (8, true)] {
+        (request.clusters[1].ready, request.clusters[1].current) = (ready, Some(8));
+        assert_eq!(goes(&request), leaves, "{ready} ready");
+    }
 }
 
 #[test]

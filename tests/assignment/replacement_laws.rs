@@ -75,7 +75,7 @@ proptest! {
             let at = random.below(world.request.clusters.len());
             let name = world.request.clusters[at].name;
             match random.below(3) {
-                0 => world.request.clusters[at].state = ClusterState::Away,
+                0 => world.request.clusters[at].state = ClusterState::Lost,
                 1 => {
                     leave(&mut world, name);
                     part += world.members[name].ready().div_ceil(4);
@@ -84,7 +84,7 @@ proptest! {
             }
             world.reconcile(random.below(4));
             // A cluster that comes back starts what its entry says, as far as it has one still.
-            let entry = world.members[name].entry.filter(|_| world.request.clusters[at].state != ClusterState::Away);
+            let entry = world.members[name].entry.filter(|_| world.request.clusters[at].state != ClusterState::Lost);
             let member = world.members.get_mut(name).unwrap();
             member.replicas = entry.map(|entry| member.replicas.unwrap_or(entry));
             world.deliver(name);

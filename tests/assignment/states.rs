@@ -2,18 +2,21 @@
 //! begins with what is stored, clusters that fall silent, are lost, come back and leave, other load and another
 //! `maxReplicas`. Laws 2 and 3 hold in each of them, by what the members really run.
 //!
+//! Mutants show what holds the laws: each wrong write above the gate is mended by it, each one below it, and a leader that
+//! forgets what it asked for, is found by a law that it breaks.
+//!
 //! `FHPA_STATES=9` explores paths of this many states, and prints the number of states.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
-use fhpa::decision::plan::{Bounds, Cluster, ClusterState, Policy, REPLACEMENT, Request};
+use fhpa::decision::plan::{Action, Bounds, Cluster, ClusterState, Policy, REPLACEMENT, Request, Step, Wait};
 use jiff::SignedDuration;
 use stateright::{Checker as _, Model, Property};
 
 use super::fleet::NOW;
 use super::life::settle;
-use super::world::World;
+use super::world::{Mutant, World};
 
 /// States of the longest path that `cargo test` explores.
 const STEPS: usize = 6;
@@ -81,10 +84,20 @@ enum Happens {
 }
 
 /// Fleets of this policy, which begin at rest.
+#[derive(Clone, Copy)]
 struct Fleets {
     policy: Policy,
     clusters: usize,
     max: u32,
+    above: Option<Mutant>,
+    below: Option<Mutant>,
+    forgets: bool,
+}
+
+impl Fleets {
+    fn of(policy: Policy, clusters: usize, max: u32) -> Self {
+        Self { policy, clusters, max, above: None, below: None, forgets: false }
+    }
 }
 
 impl Model for Fleets {
@@ -120,6 +133,7 @@ impl Model for Fleets {
         for member in world.members.values_mut() {
             member.started = member.replicas;
         }
+        (world.above, world.below, world.forgets) = (self.above, self.below, self.forgets);
         vec![Fleet { world, known: BTreeMap::new(), broken: None }]
     }
 
@@ -142,7 +156,7 @@ impl Model for Fleets {
             let states = [
                 ClusterState::Serving,
                 ClusterState::Silent,
-                ClusterState::Away,
+                ClusterState::Lost,
                 ClusterState::Leaving { evicted: false },
             ];
             let becomes = states.into_iter().map(|state| Happens::Becomes(at, state));
@@ -163,7 +177,7 @@ impl Model for Fleets {
                 for cluster in &world.request.clusters {
                     let member = &world.members[cluster.name];
                     // Of one that does not answer nothing is known to be ready.
-                    let answers = !matches!(cluster.state, ClusterState::Silent | ClusterState::Away);
+                    let answers = !matches!(cluster.state, ClusterState::Silent | ClusterState::Lost);
                     let ready = if answers { member.ready() } else { 0 };
                     let left = member.entry.is_none().then_some(ENTRY);
                     for write in member.on_the_way.iter().map(|(number, ..)| *number).chain(left) {
@@ -220,7 +234,7 @@ fn may(fleet: &Fleet, becomes: Happens) -> bool {
     match state {
         ClusterState::Serving => clusters[at].state != ClusterState::Serving,
         ClusterState::Silent => clusters[at].state == ClusterState::Serving,
-        ClusterState::Away => clusters[at].state == ClusterState::Silent && served,
+        ClusterState::Lost => clusters[at].state == ClusterState::Silent && served,
         ClusterState::Leaving { .. } => clusters[at].state == ClusterState::Serving && served,
     }
 }
@@ -232,7 +246,8 @@ fn ready(world: &World) -> u32 {
 /// The law that is broken from one state to the next: the maxes in effect exceed what writes may be from, or a write of
 /// fhpa ended more than what was taken of so many ready pods although load asks for them.
 fn broken((before, after): (&World, &World), in_effect: u64, of: Option<u32>, taken: u32) -> Option<String> {
-    if after.in_effect() > in_effect.max(after.budget) {
+    let divides = after.request.policy.divides();
+    if divides && after.in_effect() > in_effect.max(after.budget) {
         return Some(format!("law 2: {} in effect of {}", after.in_effect(), after.budget));
     }
     let demand = u32::try_from(before.work?.div_ceil(REPLICA)).unwrap();
@@ -246,7 +261,8 @@ fn broken((before, after): (&World, &World), in_effect: u64, of: Option<u32>, ta
 fn taken(world: &World) -> u32 {
     let leaves = |cluster: &&Cluster<'_>| matches!(cluster.state, ClusterState::Leaving { .. });
     let leaving = world.request.clusters.iter().filter(leaves).map(|cluster| world.members[cluster.name].ready());
-    let (running, leaving, max): (u32, u32, u32) = (ready(world), leaving.sum(), world.request.total.max);
+    let (running, leaving): (u32, u32) = (ready(world), leaving.sum());
+    let max = world.request.total.max * if world.request.policy.divides() { 1 } else { world.members.len() as u32 };
     let over = world.request.clusters.iter().filter(leaves).any(|cluster| {
         let lost = world.members[cluster.name].memory.lost;
         lost.is_some_and(|lost| world.request.now.duration_since(lost.since) >= REPLACEMENT)
@@ -255,46 +271,112 @@ fn taken(world: &World) -> u32 {
     running.saturating_sub(max) + if over { leaving } else { quarter.min(leaving) }
 }
 
-fn explore(policy: Policy, clusters: usize, max: u32) {
-    let asked = std::env::var("FHPA_STATES").ok().map(|steps| steps.parse().unwrap());
-    let fleets = Fleets { policy, clusters, max };
-    let checker = fleets.checker().threads(2).target_max_depth(asked.unwrap_or(STEPS)).spawn_bfs().join();
-    println!("{policy:?}, {clusters} clusters, max {max}: {} states", checker.unique_state_count());
-    let found = checker.discoveries().into_values().map(|path| {
+/// Explores all paths of so many states. Returns how many states there are, and the first one that breaks a law.
+fn explore(fleets: Fleets, steps: usize) -> (usize, Option<String>) {
+    let checker = fleets.checker().threads(2).target_max_depth(steps).spawn_bfs().join();
+    let found = checker.discoveries().into_values().next().map(|path| {
         let steps: Vec<_> = path.clone().into_actions();
         let end = path.last_state().clone();
         format!("{steps:?}\n{:?}\n{:#?}", end.broken, end.world.members)
     });
-    let found: Vec<String> = found.collect();
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    (checker.unique_state_count(), found)
+}
+
+fn holds(policy: Policy, clusters: usize, max: u32) {
+    let asked = std::env::var("FHPA_STATES").ok().map(|steps| steps.parse().unwrap());
+    let (states, found) = explore(Fleets::of(policy, clusters, max), asked.unwrap_or(STEPS));
+    println!("{policy:?}, {clusters} clusters, max {max}: {states} states");
+    assert_eq!(found, None);
 }
 
 #[test]
 fn no_state_of_two_clusters_that_share_by_weight_breaks_a_law() {
-    explore(Policy::StaticWeighted, 2, 12);
+    holds(Policy::StaticWeighted, 2, 12);
 }
 
 #[test]
 fn no_state_of_two_clusters_that_share_by_room_breaks_a_law() {
-    explore(Policy::DynamicWeighted, 2, 12);
+    holds(Policy::DynamicWeighted, 2, 12);
 }
 
 #[test]
 fn no_state_of_two_clusters_that_are_filled_one_after_the_other_breaks_a_law() {
-    explore(Policy::Aggregated, 2, 12);
+    holds(Policy::Aggregated, 2, 12);
 }
 
 #[test]
 fn no_state_of_two_clusters_by_priority_breaks_a_law() {
-    explore(Policy::Prioritized, 2, 12);
+    holds(Policy::Prioritized, 2, 12);
+}
+
+#[test]
+fn no_state_of_two_clusters_that_each_have_the_whole_breaks_a_law() {
+    holds(Policy::Duplicated, 2, 12);
 }
 
 #[test]
 fn no_state_of_two_clusters_without_headroom_breaks_a_law() {
-    explore(Policy::StaticWeighted, 2, 4);
+    holds(Policy::StaticWeighted, 2, 4);
 }
 
 #[test]
 fn no_state_of_three_clusters_breaks_a_law() {
-    explore(Policy::StaticWeighted, 3, 12);
+    holds(Policy::StaticWeighted, 3, 12);
+}
+
+/// Steps that do what is wrong, with what is wrong about them.
+const MUTANTS: [(&str, Mutant); 6] = [
+    ("raises do not wait", |steps| hurry(steps, Wait::Lowered)),
+    ("clusters leave before they are replaced", |steps| hurry(steps, Wait::Replaced)),
+    ("a max is one more", |steps| maxes(steps, |max| max + 1)),
+    ("a max is half", |steps| maxes(steps, |max| (max / 2).max(1))),
+    ("the binding loses its last entry", |steps| {
+        for step in steps {
+            if let Action::UpdateBinding { entries, .. } = &mut step.action {
+                entries.pop();
+            }
+        }
+    }),
+    ("a workload is scaled to zero", |steps| {
+        let first = steps.iter_mut().find(|step| matches!(step.action, Action::ApplyHpa { .. }));
+        first.into_iter().for_each(|step| {
+            if let Action::ApplyHpa { cluster, .. } = step.action {
+                step.action = Action::Scale { cluster, replicas: 0, reported: 1 };
+            }
+        });
+    }),
+];
+
+/// What waits for this does not.
+fn hurry(steps: &mut [Step<'_>], wait: Wait) {
+    steps.iter_mut().filter(|step| step.wait == wait).for_each(|step| step.wait = Wait::Nothing);
+}
+
+fn maxes(steps: &mut [Step<'_>], of: impl Fn(u32) -> u32) {
+    for step in steps {
+        if let Action::ApplyHpa { bounds, pending_max, .. } = &mut step.action {
+            bounds.max = of(bounds.max);
+            bounds.min = bounds.min.min(bounds.max);
+            *pending_max = (*pending_max).max(bounds.max);
+        }
+    }
+}
+
+#[test]
+fn whatever_is_wrong_above_the_gate_breaks_no_law() {
+    for (wrong, mutant) in MUTANTS {
+        let fleets = Fleets { above: Some(mutant), ..Fleets::of(Policy::StaticWeighted, 2, 12) };
+        let (_, found) = explore(fleets, STEPS);
+        assert_eq!(found, None, "{wrong}");
+    }
+}
+
+#[test]
+fn whatever_is_wrong_below_the_gate_is_found() {
+    let fleets = Fleets::of(Policy::StaticWeighted, 2, 12);
+    for (wrong, mutant) in MUTANTS {
+        let (_, found) = explore(Fleets { below: Some(mutant), ..fleets }, STEPS);
+        assert!(found.is_some(), "{wrong}");
+    }
+    assert!(explore(Fleets { forgets: true, ..fleets }, STEPS + 2).1.is_some(), "what was asked for is forgotten");
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fhpa::decision::load::Load;
 use fhpa::decision::plan::{
-    Action, AssignmentHash, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Request, UNREADY, plan,
+    Action, AssignmentHash, Bounds, Cluster, ClusterState, Hpa, HpaVersion, Lost, Memory, Plan, Request, Step, UNREADY,
+    plan_with,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -83,7 +84,15 @@ pub struct World {
     pub budget: u64,
     /// A cluster whose pods crash as soon as they run.
     pub broken: Option<&'static str>,
+    /// What is done wrong above the gate, and below it.
+    pub above: Option<Mutant>,
+    pub below: Option<Mutant>,
+    /// Whether the leader forgets what it asked for.
+    pub forgets: bool,
 }
+
+/// Changes the steps of a plan to wrong ones.
+pub type Mutant = fn(&mut Vec<Step<'_>>);
 
 impl World {
     pub fn new(request: Request<'static>) -> Self {
@@ -92,7 +101,19 @@ impl World {
         };
         let members = request.clusters.iter().map(member).collect();
         let budget = request.total.max.into();
-        Self { request, members, basis: None, idle: None, divided: None, work: None, budget, broken: None }
+        Self {
+            request,
+            members,
+            basis: None,
+            idle: None,
+            divided: None,
+            work: None,
+            budget,
+            broken: None,
+            above: None,
+            below: None,
+            forgets: false,
+        }
     }
 
     /// What the controller sees.
@@ -112,7 +133,7 @@ impl World {
             // One that is evicted and has nothing of fhpa any more is away, and answers.
             let answers = match cluster.state {
                 ClusterState::Silent => false,
-                ClusterState::Away => member.evicting,
+                ClusterState::Lost => member.evicting,
                 _ => true,
             };
             cluster.current = member.replicas;
@@ -143,8 +164,9 @@ impl World {
     /// Plans and applies; `breaks` says after how many writes the controller dies. Returns how many writes were made.
     pub fn reconcile(&mut self, breaks: usize) -> usize {
         let request = self.observe();
-        let plan = plan(&request);
-        for cluster in request.clusters.iter().filter(|cluster| cluster.state == ClusterState::Away) {
+        let mut plan = plan_with(&request, |steps| self.above.iter().for_each(|mutant| mutant(steps)));
+        self.below.iter().for_each(|mutant| mutant(&mut plan.steps));
+        for cluster in request.clusters.iter().filter(|cluster| cluster.state == ClusterState::Lost) {
             let member = self.members.get_mut(cluster.name).unwrap();
             member.given_away |= member.hpa.is_some() || !member.on_the_way.is_empty();
         }
@@ -164,6 +186,10 @@ impl World {
             let share = plan.shares.iter().find(|share| share.cluster == *name);
             member.target = share.and_then(fhpa::decision::plan::Share::kept);
             member.memory = share.map(|share| share.memory).unwrap_or_default();
+            if self.forgets {
+                member.memory.replacement_min = None;
+                member.memory.lost = member.memory.lost.map(|lost| Lost { uncovered: 0, ..lost });
+            }
         }
     }
 
@@ -194,9 +220,11 @@ impl World {
                     }
                 }
             }
-            Action::Scale { cluster, replicas, .. } => {
+            // A member that does not answer cannot be written.
+            Action::Scale { cluster, replicas, .. } if self.answers(cluster) => {
                 self.members.get_mut::<str>(cluster).unwrap().replicas = Some(*replicas);
             }
+            Action::Scale { .. } => {}
         }
     }
 
@@ -222,7 +250,7 @@ impl World {
 
     fn answers(&self, name: &str) -> bool {
         let cluster = self.request.clusters.iter().find(|cluster| cluster.name == name).unwrap();
-        !matches!(cluster.state, ClusterState::Silent | ClusterState::Away)
+        !matches!(cluster.state, ClusterState::Silent | ClusterState::Lost)
     }
 
     /// Brings the next write to the member.
@@ -295,7 +323,7 @@ impl World {
             2 => cluster.available = Some(random.below(20) as u32),
             3 => cluster.state = ClusterState::Serving,
             4 if held => cluster.state = ClusterState::Silent,
-            5 => cluster.state = ClusterState::Away,
+            5 => cluster.state = ClusterState::Lost,
             6 if held && policy_divides => {
                 cluster.is_candidate = false;
                 cluster.state = ClusterState::Leaving { evicted: false };

@@ -172,8 +172,8 @@ fn absent(cluster: &Cluster<'_>) -> CodedMessage {
     let (code, message) = match cluster.state {
         ClusterState::Leaving { evicted: true } => ("ClusterEvicted", "must leave: a NoExecute taint is not tolerated"),
         ClusterState::Leaving { evicted: false } => ("ClusterLeaving", "must leave: it is no longer a candidate"),
-        ClusterState::Away if !cluster.is_candidate => ("ClusterRemoved", "is not a candidate, and does not answer"),
-        ClusterState::Away => ("ClusterFailed", "is not ready, or excluded by a taint: other clusters have its share"),
+        ClusterState::Lost if !cluster.is_candidate => ("ClusterRemoved", "is not a candidate, and does not answer"),
+        ClusterState::Lost => ("ClusterFailed", "is not ready, or excluded by a taint: other clusters have its share"),
         ClusterState::Silent => ("ClusterUnreachable", "does not answer, and that is tolerated still"),
         ClusterState::Serving => ("NoShare", "gets nothing"),
     };

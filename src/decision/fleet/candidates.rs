@@ -86,7 +86,7 @@ pub fn candidates<'a>(
         name,
         chosen: false,
         deleted: true,
-        state: ClusterState::Away,
+        state: ClusterState::Lost,
         settings: Settings::default(),
     }));
     clusters.sort_unstable_by(|a, b| a.name.cmp(b.name));

@@ -67,11 +67,11 @@ pub fn judge(
     };
     let here = |state| Judgement { state, next: None };
     if member.deleting {
-        return here(ClusterState::Away);
+        return here(ClusterState::Lost);
     }
     // Nobody knows whether it failed, or whether the rules select it.
     if member.readiness == Readiness::Undecoded {
-        return here(if held && !dying { ClusterState::Silent } else { ClusterState::Away });
+        return here(if held && !dying { ClusterState::Silent } else { ClusterState::Lost });
     }
     let failed_over = |added: Option<Timestamp>| {
         let failed = failed.filter(|failed| !failed.ran_ahead(now)).zip(added);
@@ -83,13 +83,13 @@ pub fn judge(
         // Other clusters have had its share since then: do not wait a second time. Its condition may change while it is
         // down, so one that has nothing left but a dying HPA is not waited for either.
         if !held || dying || out.is_some() || failed_over(taint.added) || over(end) && !waits {
-            return here(ClusterState::Away);
+            return here(ClusterState::Lost);
         }
         let state = if chosen { ClusterState::Silent } else { ClusterState::Leaving { evicted: false } };
         return Judgement { state, next: later(end).filter(|end| *end > now) };
     }
     if !chosen {
-        return here(if held { ClusterState::Leaving { evicted: false } } else { ClusterState::Away });
+        return here(if held { ClusterState::Leaving { evicted: false } } else { ClusterState::Lost });
     }
     // Karmada takes the taint of a condition away moments after the cluster is well again: the wait does not go on in it.
     // Where it has evicted for that taint, it would do so again.
@@ -102,11 +102,11 @@ pub fn judge(
     let of = |effect: &'static str| member.taints.iter().filter(move |taint| taint.effect == effect).map(ends);
     let end = of(NO_EXECUTE).min().unwrap_or(Tolerated::Forever);
     if over(end) || out.is_some() {
-        let state = if held { ClusterState::Leaving { evicted: true } } else { ClusterState::Away };
+        let state = if held { ClusterState::Leaving { evicted: true } } else { ClusterState::Lost };
         return Judgement { state, next: out };
     }
     if !held && of(NO_SCHEDULE).any(|end| end == Tolerated::Until(Timestamp::MIN)) {
-        return here(ClusterState::Away);
+        return here(ClusterState::Lost);
     }
     Judgement { state: ClusterState::Serving, next: later(end) }
 }
@@ -162,15 +162,15 @@ mod tests {
         assert_eq!(cluster_state(&member, &[], false), (ClusterState::Serving, None));
         let other = |held| judge(&member, &[], &Patience::default(), Facts { held, ..Facts::default() }, NOW).state;
         assert_eq!(other(true), ClusterState::Leaving { evicted: false });
-        assert_eq!(other(false), ClusterState::Away);
+        assert_eq!(other(false), ClusterState::Lost);
     }
 
     #[test]
     fn a_cluster_that_is_not_ready_is_silent_until_the_toleration_ends() {
         let member = ready(Readiness::NotReady(at(800)));
         assert_eq!(cluster_state(&member, &for_seconds(NOT_READY, 300), true), (ClusterState::Silent, Some(at(1_100))));
-        assert_eq!(cluster_state(&member, &for_seconds(NOT_READY, 200), true), (ClusterState::Away, None));
-        assert_eq!(cluster_state(&member, &for_seconds(NOT_READY, 300), false), (ClusterState::Away, None));
+        assert_eq!(cluster_state(&member, &for_seconds(NOT_READY, 200), true), (ClusterState::Lost, None));
+        assert_eq!(cluster_state(&member, &for_seconds(NOT_READY, 300), false), (ClusterState::Lost, None));
         let unknown = ready(Readiness::Unknown(at(800)));
         assert_eq!(
             cluster_state(&unknown, &for_seconds(UNREACHABLE, 300), true),
@@ -178,7 +178,7 @@ mod tests {
         );
         assert_eq!(
             cluster_state(&ready(Readiness::Unsaid), &for_seconds(UNREACHABLE, 300), true).0,
-            ClusterState::Away
+            ClusterState::Lost
         );
     }
 
@@ -188,7 +188,7 @@ mod tests {
         let silent = (ClusterState::Silent, Some(at(1_100)));
         assert_eq!(cluster_state(&since(800), &[], true), silent);
         assert_eq!(cluster_state(&since(800), &for_seconds(UNREACHABLE, 0), true), silent, "that is for another taint");
-        assert_eq!(cluster_state(&since(700), &[], true), (ClusterState::Away, None));
+        assert_eq!(cluster_state(&since(700), &[], true), (ClusterState::Lost, None));
         let taint =
             Taint { key: NOT_READY.into(), effect: NO_EXECUTE.into(), added: Some(at(800)), ..Taint::default() };
         let tainted = Member { taints: vec![taint], ..ready(Readiness::Ready) };
@@ -204,10 +204,10 @@ mod tests {
             let held = of(Facts { held: true, failed: Some(Failed { times: 1, last: NOW }), ..facts });
             assert_eq!(held, Judgement { state: ClusterState::Silent, next: None });
             let dying = of(Facts { held: true, dying: true, ..facts });
-            assert_eq!((of(facts).state, dying.state), (ClusterState::Away, ClusterState::Away));
+            assert_eq!((of(facts).state, dying.state), (ClusterState::Lost, ClusterState::Lost));
         }
         let deleting = Member { deleting: true, ..member };
-        assert_eq!(cluster_state(&deleting, &[], true), (ClusterState::Away, None));
+        assert_eq!(cluster_state(&deleting, &[], true), (ClusterState::Lost, None));
     }
 
     #[test]
@@ -225,8 +225,8 @@ mod tests {
             let facts = Facts { chosen: true, held: true, failed, waits: true, ..Facts::default() };
             judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), facts, NOW).state
         };
-        assert_eq!((judged(failed(950)), judged(failed(500))), (ClusterState::Away, ClusterState::Silent));
-        assert_eq!(judged(failed(1_060)), ClusterState::Away, "clocks differ a little");
+        assert_eq!((judged(failed(950)), judged(failed(500))), (ClusterState::Lost, ClusterState::Silent));
+        assert_eq!(judged(failed(1_060)), ClusterState::Lost, "clocks differ a little");
         assert_eq!(judged(failed(1_061)), ClusterState::Silent, "a clock that ran ahead noted that");
     }
 
@@ -236,9 +236,9 @@ mod tests {
             let facts = Facts { chosen: true, held: true, resumed, ..Facts::default() };
             judge(&ready(Readiness::NotReady(at(0))), &[], &Patience::default(), facts, NOW)
         };
-        assert_eq!(judged(None).state, ClusterState::Away);
+        assert_eq!(judged(None).state, ClusterState::Lost);
         assert_eq!(judged(Some(at(900))), Judgement { state: ClusterState::Silent, next: Some(at(1_200)) });
-        assert_eq!(judged(Some(at(700))).state, ClusterState::Away);
+        assert_eq!(judged(Some(at(700))).state, ClusterState::Lost);
     }
 
     #[test]
@@ -262,10 +262,10 @@ mod tests {
         let judged = |facts| judge(&member, &[], &Patience::default(), facts, NOW);
         let leaves = Judgement { state: ClusterState::Leaving { evicted: true }, next: Some(at(1_200)) };
         assert_eq!(judged(facts(true, 900)), leaves);
-        assert_eq!(judged(facts(false, 900)), Judgement { state: ClusterState::Away, ..leaves });
+        assert_eq!(judged(facts(false, 900)), Judgement { state: ClusterState::Lost, ..leaves });
         assert_eq!(judged(facts(false, 700)).state, ClusterState::Serving);
         let again = Facts { failed: Some(Failed { times: 2, last: at(700) }), ..facts(false, 700) };
-        assert_eq!(judged(again), Judgement { state: ClusterState::Away, next: Some(at(1_300)) });
+        assert_eq!(judged(again), Judgement { state: ClusterState::Lost, next: Some(at(1_300)) });
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
             (ClusterState::Leaving { evicted: true }, None)
         );
         assert_eq!(cluster_state(&member, &[], true), (ClusterState::Leaving { evicted: true }, None));
-        assert_eq!(cluster_state(&member, &[], false), (ClusterState::Away, None));
+        assert_eq!(cluster_state(&member, &[], false), (ClusterState::Lost, None));
         let unheld = cluster_state(&member, &for_seconds("k", 200), false);
         assert_eq!(unheld, (ClusterState::Serving, Some(at(1_100))), "what it is to get goes elsewhere then");
     }
@@ -293,7 +293,7 @@ mod tests {
     fn a_taint_against_scheduling_keeps_new_replicas_away_only() {
         let member = tainted(NO_SCHEDULE, 900);
         assert_eq!(cluster_state(&member, &[], true).0, ClusterState::Serving);
-        assert_eq!(cluster_state(&member, &[], false).0, ClusterState::Away);
+        assert_eq!(cluster_state(&member, &[], false).0, ClusterState::Lost);
         assert_eq!(cluster_state(&member, &for_seconds("k", 0), false).0, ClusterState::Serving);
         assert_eq!(cluster_state(&tainted("PreferNoSchedule", 0), &[], false).0, ClusterState::Serving);
     }
@@ -301,6 +301,6 @@ mod tests {
     #[test]
     fn a_cluster_that_is_being_deleted_has_failed() {
         let member = Member { deleting: true, ..ready(Readiness::Ready) };
-        assert_eq!(cluster_state(&member, &[], true), (ClusterState::Away, None));
+        assert_eq!(cluster_state(&member, &[], true), (ClusterState::Lost, None));
     }
 }

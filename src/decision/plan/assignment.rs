@@ -127,7 +127,7 @@ mod tests {
         assert!(change(|request| request.clusters[0].is_candidate = false));
         assert!(!change(|request| request.clusters[0].priority = Some(2)));
         assert!(!change(|request| request.clusters[0].available = Some(2)));
-        assert!(!change(|request| request.clusters[0].state = ClusterState::Away));
+        assert!(!change(|request| request.clusters[0].state = ClusterState::Lost));
     }
 
     #[test]

@@ -33,10 +33,8 @@ fn share_out(request: &Request<'_>, rows: &mut [Row<'_>], total: Replicas) -> Re
     if total == 0 {
         return 0;
     }
-    // Each cluster of a Duplicated workload has all of it: the one with the most free capacity helps.
-    let policy = if request.policy.divides() { request.policy } else { Policy::Aggregated };
     let mut receivers = Receivers::of(rows, |row| receiver(request, row));
-    receivers.distribute(policy, total);
+    receivers.distribute(request.policy.of_help(), total);
     receivers.hand_out(rows, |row, share| {
         if share > 0 {
             row.memory.assist =

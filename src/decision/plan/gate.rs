@@ -1,16 +1,15 @@
 //! The last look at what a plan writes now: by what is known, no write breaks law 2 or law 3
 //! (docs/design.md#law-2-stay-within-the-budget, docs/design.md#law-3-keep-ready-pods). Pure.
 
-use super::row::Row;
+use super::row::{Row, budget};
 use super::transition::part;
-use super::{Action, Cluster, ClusterState, Law, Refusal, Request, Step, Wait};
+use super::{Action, Cluster, ClusterState, Entry, Law, Refusal, Request, Step, Wait};
+use crate::decision::load::WHOLE;
 use crate::decision::split::Replicas;
 
 /// A cluster before and after the writes.
-struct Effect<'a> {
-    cluster: &'a Cluster<'a>,
-    /// Whether it gets no bounds any more.
-    leaves: bool,
+struct Effect<'r, 'a> {
+    row: &'r Row<'a>,
     /// The greatest max that may be in effect.
     most: (Replicas, Replicas),
     /// Ready replicas that stay, without the extra pods of a rollout.
@@ -18,8 +17,8 @@ struct Effect<'a> {
 }
 
 /// What each of the rows would be without the writes of `steps`, and is with them; by name, as the rows.
-fn effects<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &[Step<'_>]) -> Vec<Effect<'a>> {
-    let mut effects: Vec<Effect<'a>> = rows.iter().map(|row| Effect::before(request, row)).collect();
+fn effects<'r, 'a>(request: &Request<'_>, rows: &'r [Row<'a>], steps: &[Step<'_>]) -> Vec<Effect<'r, 'a>> {
+    let mut effects: Vec<Effect<'r, 'a>> = rows.iter().map(|row| Effect::before(request, row)).collect();
     for step in steps.iter().filter(|step| step.wait == Wait::Nothing) {
         match &step.action {
             Action::ApplyHpa { cluster, bounds, pending_max, .. } => {
@@ -30,7 +29,7 @@ fn effects<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &[Step<'_>]) -> V
             }
             Action::UpdateBinding { entries, .. } => {
                 let has = |name: &str| entries.binary_search_by_key(&name, |entry| entry.cluster).is_ok();
-                effects.iter_mut().filter(|effect| !has(effect.cluster.name)).for_each(|effect| effect.ready.1 = 0);
+                effects.iter_mut().filter(|effect| !has(effect.row.cluster.name)).for_each(|effect| effect.ready.1 = 0);
             }
             Action::Scale { cluster, replicas, .. } => {
                 if let Some(effect) = named(&mut effects, cluster) {
@@ -43,46 +42,60 @@ fn effects<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &[Step<'_>]) -> V
     effects
 }
 
-fn named<'e, 'a>(effects: &'e mut [Effect<'a>], name: &str) -> Option<&'e mut Effect<'a>> {
-    let at = effects.binary_search_by_key(&name, |effect| effect.cluster.name).ok()?;
+fn named<'e, 'r, 'a>(effects: &'e mut [Effect<'r, 'a>], name: &str) -> Option<&'e mut Effect<'r, 'a>> {
+    let at = effects.binary_search_by_key(&name, |effect| effect.row.cluster.name).ok()?;
     effects.get_mut(at)
 }
 
-impl<'a> Effect<'a> {
+impl<'r, 'a> Effect<'r, 'a> {
     /// Without any write.
-    fn before(request: &Request<'_>, row: &Row<'a>) -> Self {
+    fn before(request: &Request<'_>, row: &'r Row<'a>) -> Self {
         let cluster = row.cluster;
         // The bounds of one that is away are given to others.
-        let counts = cluster.state != ClusterState::Away;
+        let counts = cluster.state != ClusterState::Lost;
         let ceiling = cluster.hpa.filter(|_| counts).map_or(0, |hpa| hpa.ceiling());
         let ready = stays(request, cluster);
-        Self { cluster, leaves: !row.bounds.is_some(), most: (ceiling, ceiling), ready: (ready, ready) }
+        Self { row, most: (ceiling, ceiling), ready: (ready, ready) }
     }
 
-    /// Replicas that load asks of it: by its metric, within the tolerance and without one what is ready; of one that
-    /// leaves what is ready, since its own HPA still removes what is not needed. Where it was asked to run those of
-    /// others, neither tells how many of them load asks for: that is counted where they run until then.
-    fn demand(&self, request: &Request<'_>) -> Replicas {
-        let Self { cluster, ready: (ready, _), .. } = *self;
-        let serving = cluster.state == ClusterState::Serving;
-        let told = cluster.load.filter(|load| serving && (request.is_above(*load) || request.is_below(*load)));
-        let own = || if serving && cluster.memory.replacement_min.is_some() { cluster.target } else { None };
-        told.map_or_else(|| own().map_or(ready, |target| ready.min(target.min)), |load| load.wanted(ready))
+    /// Whether it gets no bounds any more.
+    fn leaves(&self) -> bool {
+        !self.row.bounds.is_some()
     }
 
-    /// What it may run, whether or not it answers.
+    /// Thousandths of replicas that load asks at least of one that stays: by its metric, less the tolerance of an HPA;
+    /// without one what is ready.
+    fn demand(&self) -> u64 {
+        let ready = self.ready.0;
+        let load = self.row.cluster.load.filter(|_| self.row.answers());
+        load.map_or_else(|| WHOLE.saturating_mul(ready.into()), |load| load.least(ready))
+    }
+
+    /// Replicas that it still has to run while it leaves: those that nobody was asked to run instead.
+    fn unreplaced(&self) -> Replicas {
+        let cluster = self.row.cluster;
+        self.row
+            .memory
+            .lost
+            .map_or(self.ready.0, |lost| lost.uncovered.saturating_add(cluster.may_run().saturating_sub(lost.replicas)))
+    }
+
+    /// What it may run, whether or not it answers, and at least one where it has an entry: where `maxReplicas` is full, one
+    /// pod of another cluster goes for it.
     fn runs(&self) -> Replicas {
-        if self.cluster.state == ClusterState::Away { 0 } else { self.cluster.may_run() }
+        let cluster = self.row.cluster;
+        if cluster.state == ClusterState::Lost { 0 } else { cluster.at_least_entry() }
     }
 }
 
-/// Has raises wait that would break law 2, the last ones first. Returns these, and the writes that would break law 3 by
-/// the demand that is known now.
-pub(super) fn pass<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &mut [Step<'_>]) -> Vec<Refusal<'a>> {
-    if !request.policy.divides() || steps.iter().all(|step| step.wait != Wait::Nothing) {
+/// Has raises wait that would break law 2, and keeps the ready replicas that writes would take against law 3 by the
+/// demand that is known now; of several the last ones first. Returns what it refused.
+pub(super) fn pass<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &mut [Step<'a>]) -> Vec<Refusal<'a>> {
+    if steps.iter().all(|step| step.wait != Wait::Nothing) {
         return Vec::new();
     }
     let mut refusals = Vec::new();
+    let most = budget(request, rows).into();
     let mut now = effects(request, rows, steps);
     while let by @ 1.. = above(request, &now) {
         let Some((cluster, step)) = last_raise(&now, steps) else { break };
@@ -90,39 +103,75 @@ pub(super) fn pass<'a>(request: &Request<'_>, rows: &[Row<'a>], steps: &mut [Ste
         refusals.push(Refusal { law: Law::Budget, cluster, by });
         now = effects(request, rows, steps);
     }
-    let by = lost(request, &now);
-    let lowered = now.iter().filter(|effect| by > 0 && effect.ready.1 < effect.ready.0);
-    refusals.extend(lowered.map(|effect| Refusal { law: Law::ReadyPods, cluster: effect.cluster.name, by }));
+    while let by @ 1.. = lost(&now, most) {
+        let Some(effect) = now.iter().rev().find(|effect| effect.ready.1 < effect.ready.0) else { break };
+        steps.iter_mut().filter(|step| step.wait == Wait::Nothing).for_each(|step| keep(effect, step));
+        refusals.push(Refusal { law: Law::ReadyPods, cluster: effect.row.cluster.name, by });
+        now = effects(request, rows, steps);
+    }
     refusals
 }
 
+/// Keeps what is ready in a cluster: its entry, its HPA and its max stay, and it is not scaled down.
+fn keep<'a>(effect: &Effect<'_, 'a>, step: &mut Step<'a>) {
+    let name = effect.row.cluster.name;
+    match &mut step.action {
+        Action::UpdateBinding { entries, evictions } => {
+            evictions.retain(|eviction| eviction.cluster != name);
+            let at = entries.binary_search_by_key(&name, |entry| entry.cluster);
+            if let (Err(at), Some(replicas)) = (at, effect.row.cluster.entry) {
+                entries.insert(at, Entry { cluster: name, replicas });
+            }
+        }
+        Action::ApplyHpa { cluster, .. } | Action::Scale { cluster, .. } | Action::DeleteHpa { cluster } => {
+            step.wait = if *cluster == name { Wait::Shrunk } else { step.wait };
+        }
+    }
+}
+
 /// The last step of now that raises what may be in effect in a cluster.
-fn last_raise<'s, 'a, 'b>(effects: &[Effect<'a>], steps: &'s mut [Step<'b>]) -> Option<(&'a str, &'s mut Step<'b>)> {
+fn last_raise<'s, 'a, 'b>(
+    effects: &[Effect<'_, 'a>],
+    steps: &'s mut [Step<'b>],
+) -> Option<(&'a str, &'s mut Step<'b>)> {
     steps.iter_mut().rev().filter(|step| step.wait == Wait::Nothing).find_map(|step| {
         let Action::ApplyHpa { cluster: name, .. } = step.action else { return None };
-        let raised = |effect: &&Effect<'a>| effect.cluster.name == name && effect.most.1 > effect.most.0;
-        Some((effects.iter().find(raised)?.cluster.name, step))
+        let raised = |effect: &&Effect<'_, 'a>| effect.row.cluster.name == name && effect.most.1 > effect.most.0;
+        Some((effects.iter().find(raised)?.row.cluster.name, step))
     })
 }
 
-/// By how much more than `maxReplicas` may be in effect, where it is not less than before.
-fn above(request: &Request<'_>, effects: &[Effect<'_>]) -> Replicas {
-    let (before, after) = sums(effects, |effect| effect.most);
+/// By how much more than `maxReplicas` may be in effect, where it is not less than before. Under Duplicated each cluster
+/// may have the whole of it.
+fn above(request: &Request<'_>, effects: &[Effect<'_, '_>]) -> Replicas {
+    if !request.policy.divides() {
+        return 0;
+    }
+    let (before, after) = sums(effects.iter(), |effect| effect.most);
     replicas(after.saturating_sub(before.max(request.total.max.into())))
 }
 
 /// How many ready replicas that load asks for would go, beyond what the user took with a lower `maxReplicas` and what
-/// leaving clusters may release first.
-fn lost(request: &Request<'_>, effects: &[Effect<'_>]) -> Replicas {
-    let (before, after) = sums(effects, |effect| effect.ready);
-    let (demand, runs) = sums(effects, |effect| (effect.demand(request), effect.runs()));
-    let taken = runs.saturating_sub(request.total.max.into());
-    let needed = demand.min(before).saturating_sub(taken).saturating_sub(released(request, effects, runs));
+/// leaving clusters may release first; `most` may run in all clusters. What others were asked to run in place of leaving
+/// clusters counts where it runs: there, or as long as it is not ready in the leaving ones.
+fn lost(effects: &[Effect<'_, '_>], most: u64) -> Replicas {
+    let (before, after) = sums(effects.iter(), |effect| effect.ready);
+    let (going, staying): (Vec<_>, Vec<_>) = effects.iter().partition(|effect| effect.leaves());
+    let (ready, _) = sums(staying.iter().copied(), |effect| effect.ready);
+    let load = staying.iter().map(|effect| effect.demand()).fold(0, u64::saturating_add).div_ceil(WHOLE).min(ready);
+    let (leaving, unreplaced) = sums(going.iter().copied(), |effect| (effect.ready.0, effect.unreplaced()));
+    let (unready, _) = sums(effects.iter(), |effect| (effect.row.short_of(), 0));
+    let runs = effects.iter().map(|effect| u64::from(effect.runs())).fold(0, u64::saturating_add);
+    let needed = load.saturating_add(leaving.min(unreplaced.saturating_add(unready))).min(before);
+    let needed = needed.saturating_sub(runs.saturating_sub(most)).saturating_sub(released(&going, runs, most));
     replicas(needed.saturating_sub(after))
 }
 
-fn sums(effects: &[Effect<'_>], of: impl Fn(&Effect<'_>) -> (Replicas, Replicas)) -> (u64, u64) {
-    effects.iter().map(of).fold((0, 0), |(before, after), pair| {
+fn sums<'e, 'r: 'e, 'a: 'r>(
+    effects: impl Iterator<Item = &'e Effect<'r, 'a>>,
+    of: impl Fn(&Effect<'_, '_>) -> (Replicas, Replicas),
+) -> (u64, u64) {
+    effects.map(of).fold((0, 0), |(before, after), pair| {
         (before.saturating_add(u64::from(pair.0)), after.saturating_add(u64::from(pair.1)))
     })
 }
@@ -137,21 +186,22 @@ fn stays(request: &Request<'_>, cluster: &Cluster<'_>) -> Replicas {
     let over = |since| request.waits_until(since).is_some_and(|end| end <= request.now);
     let has = cluster.entry.is_some() && !cluster.not_karmadas && !cluster.deleted;
     // What one that is away still runs, Karmada removes once the others are healthy.
-    if !has || cluster.state == ClusterState::Away || cluster.memory.lost.is_some_and(|lost| over(lost.since)) {
+    if !has || cluster.state == ClusterState::Lost || cluster.memory.lost.is_some_and(|lost| over(lost.since)) {
         return 0;
     }
     let written = cluster.hpa.and_then(|hpa| hpa.written).map_or(Replicas::MAX, |written| written.max);
-    cluster.ready_without_surge().min(written).min(cluster.limits.most)
+    let most = if request.policy.divides() { Replicas::MAX } else { request.total.max };
+    cluster.ready_without_surge().min(written).min(cluster.limits.most).min(most)
 }
 
-/// What leaving clusters may release before others run it: a part, where `maxReplicas` leaves no headroom for both; all
-/// clusters run `runs` replicas.
-fn released(request: &Request<'_>, effects: &[Effect<'_>], runs: u64) -> u64 {
-    let (leaving, ran) = sums(effects, |effect| {
-        let ready = if effect.leaves { effect.ready.0 } else { 0 };
-        (ready, effect.cluster.memory.lost.map_or(ready, |lost| lost.replicas))
+/// What leaving clusters may release before others run it: a part, where the `most` that may run leaves no headroom for
+/// both; all clusters run `runs` replicas.
+fn released(going: &[&Effect<'_, '_>], runs: u64, most: u64) -> u64 {
+    let (leaving, ran) = sums(going.iter().copied(), |effect| {
+        let ready = effect.ready.0;
+        (ready, effect.row.memory.lost.map_or(ready, |lost| lost.replicas))
     });
-    let fits = runs.saturating_add(leaving) <= request.total.max.into();
+    let fits = runs.saturating_add(leaving) <= most;
     if leaving == 0 || fits { 0 } else { part(replicas(ran)).into() }
 }
 
@@ -160,7 +210,7 @@ mod tests {
     use super::*;
     use crate::decision::load::Load;
     use crate::decision::plan::row::rows;
-    use crate::decision::plan::{Bounds, Entry, Hpa, HpaVersion, Lost, Policy, Why};
+    use crate::decision::plan::{Bounds, Hpa, HpaVersion, Lost, Policy, Why};
     use jiff::{SignedDuration, Timestamp};
 
     const fn bounds(min: Replicas, max: Replicas) -> Bounds {
@@ -202,7 +252,8 @@ mod tests {
     }
 
     /// Law, cluster and replicas of each refusal, and which steps are left for now; `a` and `b` get bounds.
-    fn passed(request: &Request<'_>, mut steps: Vec<Step<'static>>) -> (Vec<(Law, String, Replicas)>, Vec<bool>) {
+    fn passed(request: &Request<'_>, steps: Vec<Step<'static>>) -> (Vec<(Law, String, Replicas)>, Vec<bool>) {
+        let mut steps: Vec<Step<'_>> = steps;
         let mut rows = rows(request);
         for row in &mut rows {
             row.bounds = row.cluster.target.unwrap_or_default();
@@ -234,7 +285,7 @@ mod tests {
         assert_eq!(passed(&above, vec![apply("a", 3, 4), apply("b", 5, 4)]).1, [true, false]);
         // One that is away has lost its bounds to others.
         let mut away = request(12, &[cluster("a", 0, 8), cluster("b", 3, 4)]);
-        away.clusters[0].state = ClusterState::Away;
+        away.clusters[0].state = ClusterState::Lost;
         assert!(refused(&away, vec![apply("b", 12, 4)]).is_empty());
     }
 

@@ -10,6 +10,7 @@
 //! zero (*zero*). All of them read and change one list with a *row* for each cluster; the *numbers* of replicas of a row
 //! have one meaning for all.
 
+mod asks;
 mod assignment;
 mod assist;
 mod cannot_scale;
@@ -71,6 +72,13 @@ const SIZES: SignedDuration = SignedDuration::from_secs(60);
 /// The names of the clusters must be unique.
 #[must_use]
 pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
+    plan_with(request, |_| ())
+}
+
+/// As [`plan`], with the steps changed by `above` before the gate: shows that the gate holds the laws whatever is above it.
+#[doc(hidden)]
+#[must_use]
+pub fn plan_with<'a>(request: &'a Request<'_>, above: impl FnOnce(&mut Vec<Step<'a>>)) -> Plan<'a> {
     let mut rows = row::rows(request);
     let assignment_hash = assignment::hash(request, &rows);
     if request.suspended {
@@ -78,7 +86,7 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     }
     let candidates = rows.iter().filter(|row| row.cluster.is_candidate).count();
     if parts(&rows).next().is_none() {
-        let note = if candidates == 0 { Note::NoCandidates } else { Note::AllAway { candidates } };
+        let note = if candidates == 0 { Note::NoCandidates } else { Note::AllLost { candidates } };
         return unchanged(request, &rows, assignment_hash, note);
     }
     let mut notes = Vec::new();
@@ -90,7 +98,7 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
         assignment::assign(request, &mut rows, false);
     }
     if is_without_receiver(&rows) {
-        return unchanged(request, &rows, assignment_hash, Note::AllAway { candidates });
+        return unchanged(request, &rows, assignment_hash, Note::AllLost { candidates });
     }
     let Adjusted { next, idle_since, last_rebalanced, replacement } = adjust(request, &mut rows, kept);
     assignment::notes(request, &rows, &mut notes);
@@ -102,15 +110,17 @@ pub fn plan<'a>(request: &'a Request<'_>) -> Plan<'a> {
     let next = [next, followed.as_ref().and_then(|followed| followed.due)].into_iter().flatten().min();
     let followed = followed.filter(|followed| followed.due.is_none()).map(|followed| followed.entries);
     model::receive(&mut shares, &rows, &steps, request.now);
+    above(&mut steps);
     let refusals = gate::pass(request, &rows, &mut steps);
-    Plan { assignment_hash, shares, binding, steps, followed, notes, refusals, next, idle_since, last_rebalanced }
+    let asks = asks::asks(request, &rows);
+    Plan { assignment_hash, shares, binding, steps, followed, notes, refusals, asks, next, idle_since, last_rebalanced }
 }
 
 /// Whether a failed cluster still has what it had and no other that gets a share answers. Nobody could be asked for what
 /// it may still run, so nothing is taken from it.
 fn is_without_receiver(rows: &[Row<'_>]) -> bool {
     let failed =
-        |Row { cluster, .. }: &Row<'_>| cluster.state == ClusterState::Away && !cluster.deleted && owed::holds(cluster);
+        |Row { cluster, .. }: &Row<'_>| cluster.state == ClusterState::Lost && !cluster.deleted && owed::holds(cluster);
     rows.iter().any(failed) && !bound(rows).any(Row::answers)
 }
 
@@ -206,6 +216,7 @@ fn unchanged<'a>(request: &Request<'_>, rows: &[Row<'a>], hash: AssignmentHash, 
         followed: None,
         notes: vec![note],
         refusals,
+        asks: asks::asks(request, rows),
         idle_since: request.idle_since,
         last_rebalanced: request.last_rebalanced,
     }

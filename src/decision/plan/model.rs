@@ -9,6 +9,7 @@ use super::{
     AssignmentHash, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason,
     Refusal, Request, Why,
 };
+use crate::decision::ledger::Ask;
 use crate::decision::split::Replicas;
 
 /// A plan.
@@ -29,6 +30,8 @@ pub struct Plan<'a> {
     pub notes: Vec<Note>,
     /// Steps of now that would break a law, by what is known.
     pub refusals: Vec<Refusal<'a>>,
+    /// What it asks of each cluster, by name.
+    pub asks: Vec<(&'a str, Ask)>,
     /// When to plan again if no event happens.
     pub next: Option<Timestamp>,
     /// Must be stored: [`super::Request::idle_since`].
@@ -217,7 +220,7 @@ pub(super) fn follow(shares: &mut [Share<'_>], steps: &[Step<'_>]) {
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
     let Memory { scale_ups, evicted, failures, lost: before, .. } = cluster.memory;
     let holds = cluster.written().is_some() && failures.is_none();
-    let fails = cluster.state == ClusterState::Away && before.is_none();
+    let fails = cluster.state == ClusterState::Lost && before.is_none();
     let fails = fails && (lost.is_some() && is_known(cluster) || holds);
     let failures = if fails { Some(Failed::again(failures, now)) } else { failures };
     let failures = failures.filter(|failures| !failures.is_forgotten(now));

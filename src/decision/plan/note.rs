@@ -13,7 +13,7 @@ pub enum Note {
     /// No cluster is selected.
     NoCandidates,
     /// All selected clusters failed.
-    AllAway {
+    AllLost {
         /// Number of clusters.
         candidates: usize,
     },
@@ -70,7 +70,7 @@ impl Note {
         match self {
             Self::Suspended => "Suspended",
             Self::NoCandidates => "NoCandidates",
-            Self::AllAway { .. } => "AllClustersFailed",
+            Self::AllLost { .. } => "AllClustersFailed",
             Self::Unassigned { .. } => "ReplicasUnassigned",
             Self::ThresholdsAboveBudget { .. } => "ThresholdsAboveMaxReplicas",
             Self::ScaleToZeroUnsupported { .. } => "ScaleToZeroUnsupported",
@@ -90,7 +90,7 @@ impl fmt::Display for Note {
             Self::NoCandidates => {
                 f.write_str("no cluster is a candidate: check the placement of the workload and spec.clusterAffinity")
             }
-            Self::AllAway { candidates } => {
+            Self::AllLost { candidates } => {
                 write!(f, "none of {candidates} candidate clusters is usable; keeping the last bounds")
             }
             Self::Unassigned { left } => {

@@ -67,7 +67,7 @@ pub enum ClusterState {
         evicted: bool,
     },
     /// Failed, or excluded by a taint: its bounds are given to other clusters.
-    Away,
+    Lost,
 }
 
 /// The API of member HPAs: `autoscaling/v2` from Kubernetes 1.23, below it `autoscaling/v1` with annotations

@@ -9,7 +9,7 @@ use crate::decision::split::Replicas;
 
 /// Whether its replicas can still be observed.
 pub(super) fn still_runs(cluster: &Cluster<'_>) -> bool {
-    cluster.state != ClusterState::Away && cluster.entry.is_some()
+    cluster.state != ClusterState::Lost && cluster.entry.is_some()
 }
 
 /// Whether it has an HPA or an entry that can be removed.
@@ -22,16 +22,13 @@ pub(super) fn holds(cluster: &Cluster<'_>) -> bool {
 /// A failed cluster stopped a while ago: further replicas of the others since then already replace it. A leaving cluster
 /// whose HPA scales up before its max is in effect owes what it added, too.
 pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool, others: Replicas) -> Option<Lost> {
-    let divides = request.policy.divides();
-    let away = cluster.state == ClusterState::Away;
+    let away = cluster.state == ClusterState::Lost;
     if let Some(lost) = cluster.memory.lost {
         // Its max allows them first, so that none of them goes unseen when the controller dies in between.
         let allowed = cluster.written().is_none_or(|written| written.max >= cluster.may_run());
         let more = if away || !allowed { 0 } else { cluster.may_run().saturating_sub(lost.replicas) };
         let replicas = lost.replicas.saturating_add(more);
-        // They end under Duplicated: under the next policy all that it runs is asked for again.
-        let uncovered = if divides || away { lost.uncovered.saturating_add(more) } else { replicas };
-        return Some(Lost { replicas, uncovered, ..lost });
+        return Some(Lost { replicas, uncovered: lost.uncovered.saturating_add(more), ..lost });
     }
     let asked = cluster.memory.replacement_replicas();
     if asked == 0 && (!holds(cluster) || !away && !leaves(cluster, assigned)) {

@@ -24,7 +24,7 @@ pub(super) fn share_out(request: &Request<'_>, rows: &mut [Row<'_>], total: Repl
         let weight = if request.policy == Policy::StaticWeighted { row.weight } else { room };
         Some(Receiver { weight, capacity: spare, ..Receiver::of(row, 0, spare) })
     });
-    receivers.distribute(request.policy, total);
+    receivers.distribute(request.policy.of_help(), total);
     receivers.hand_out(rows, |row, share| {
         if share > 0 {
             let (replicas, since) = (row.comes_to().saturating_add(share), request.now);

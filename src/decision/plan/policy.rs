@@ -45,6 +45,16 @@ impl Policy {
         matches!(self, Self::DynamicWeighted | Self::Aggregated | Self::Prioritized)
     }
 
+    /// How further replicas in place of others are divided: each cluster of a Duplicated workload has all of it, so the one
+    /// with the most free capacity runs them.
+    #[must_use]
+    pub const fn of_help(self) -> Self {
+        match self {
+            Self::Duplicated => Self::Aggregated,
+            other => other,
+        }
+    }
+
     /// Whether the clusters share one budget.
     #[must_use]
     pub fn divides(self) -> bool {

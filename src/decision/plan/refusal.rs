@@ -43,7 +43,7 @@ impl fmt::Display for Refusal<'_> {
         let Self { cluster, by, .. } = self;
         match self.law {
             Law::Budget => write!(f, "{cluster}: {by} more than maxReplicas might be in effect"),
-            Law::ReadyPods => write!(f, "{cluster}: {by} ready replicas that are needed might go"),
+            Law::ReadyPods => write!(f, "{cluster}: {by} ready replicas that are needed would go, and stay"),
         }
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::owed::{holds, owed, remember_others, renewal, still_runs, waits};
 use super::place::{share_out, starts};
 use super::replacement_min::{self, Moves};
-use super::row::{Row, Verdict, assigned_mut, bound, sum, take};
+use super::row::{Row, Verdict, bound, budget, sum, take};
 use super::transition::part;
 use super::{ClusterState, Lost, Note, Obstacle, ReplacementMin, Request};
 use crate::decision::split::Replicas;
@@ -32,20 +32,16 @@ pub(super) fn replace(request: &Request<'_>, rows: &mut [Row<'_>]) -> Replacemen
     let able = answering(rows).next().is_some();
     owe(request, rows, able && !request.unplanned);
     replacement_min::forget(rows);
-    if request.policy.divides() {
-        replacement_min::outgrown(sum(rows.iter().filter(|row| still_runs(row.cluster)).map(Row::replaced)), rows);
-        remember_others(uncovered(rows), rows);
-        // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
-        // Those of a cluster that a taint excludes, too: only what does not answer is not known to serve.
-        let serve = |row: &Row<'_>| row.cluster.state != ClusterState::Away || row.cluster.ready > 0;
-        let ends = |row: &Row<'_>| row.cluster.eviction_ends.is_some_and(|end| end > request.now);
-        let evicting = rows.iter().any(|row| ends(row) && serve(row));
-        let moves = Moves { replacing: owes(rows), replaced: has_replaced(rows), evicting };
-        replacement_min::keep(request, rows, moves);
-        ask(request, rows);
-    } else {
-        assigned_mut(rows).for_each(|row| row.memory.replacement_min = None);
-    }
+    replacement_min::outgrown(sum(rows.iter().filter(|row| still_runs(row.cluster)).map(Row::replaced)), rows);
+    remember_others(uncovered(rows), rows);
+    // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
+    // Those of a cluster that a taint excludes, too: only what does not answer is not known to serve.
+    let serve = |row: &Row<'_>| row.cluster.state != ClusterState::Lost || row.cluster.ready > 0;
+    let ends = |row: &Row<'_>| row.cluster.eviction_ends.is_some_and(|end| end > request.now);
+    let evicting = rows.iter().any(|row| ends(row) && serve(row));
+    let moves = Moves { replacing: owes(rows), replaced: has_replaced(rows), evicting };
+    replacement_min::keep(request, rows, moves);
+    ask(request, rows);
     end(request, rows, able)
 }
 
@@ -103,7 +99,7 @@ fn ask(request: &Request<'_>, rows: &mut [Row<'_>]) {
     let back = sum(rows.iter().map(|row| row.again));
     // Others may use the whole budget meanwhile: nobody may run more.
     let others = sum(bound(rows).map(Row::serves));
-    let most = request.total.max.saturating_sub(others).saturating_sub(back);
+    let most = budget(request, rows).saturating_sub(others).saturating_sub(back);
     settle(rows, uncovered(rows).saturating_sub(most));
     let due = uncovered(rows).saturating_add(back);
     let moves = sum(rows.iter().map(Row::cannot_run));
@@ -151,7 +147,7 @@ fn keep(request: &Request<'_>, rows: &mut [Row<'_>], mut rest: Replicas) {
 fn settle(rows: &mut [Row<'_>], given: Replicas) {
     let mut rest = given;
     for failed in [true, false] {
-        let due = |row: &Row<'_>| if (row.cluster.state == ClusterState::Away) == failed { row.uncovered() } else { 0 };
+        let due = |row: &Row<'_>| if (row.cluster.state == ClusterState::Lost) == failed { row.uncovered() } else { 0 };
         let settled = rest.min(sum(rows.iter().map(due)));
         take(settled, rows, due, settle_one);
         rest = rest.saturating_sub(settled);
@@ -159,13 +155,14 @@ fn settle(rows: &mut [Row<'_>], given: Replicas) {
 }
 
 fn batch(request: &Request<'_>, rows: &[Row<'_>], due: Replicas) -> Replicas {
-    let budget = request.total.max;
+    let budget = budget(request, rows);
     let others = sum(bound(rows).map(Row::busy));
     // What their HPAs want comes up beside it.
     let wished = sum(bound(rows).map(|row| row.busy().max(row.may_want())));
     let runs = sum(leaving(rows).map(|row| row.cluster.max_while_leaving()));
     let unready = sum(rows.iter().map(Row::unsure_of));
-    let kept = runs.min(due.saturating_add(unready));
+    // Under Duplicated what leaves takes nothing from the max of another.
+    let kept = if request.policy.divides() { runs.min(due.saturating_add(unready)) } else { 0 };
     let beside = due.min(budget.saturating_sub(wished).saturating_sub(kept));
     let able = || rows.iter().any(|row| row.room_for_others(false).is_some_and(|spare| spare > 0));
     if unready > 0 || rows.iter().any(starts) && !able() {
@@ -176,7 +173,7 @@ fn batch(request: &Request<'_>, rows: &[Row<'_>], due: Replicas) -> Replicas {
 
 /// Clusters that owe replicas and answer or are waited for.
 fn leaving<'r, 'a>(rows: &'r [Row<'a>]) -> impl Iterator<Item = &'r Row<'a>> {
-    rows.iter().filter(|row| row.memory.lost.is_some() && row.cluster.state != ClusterState::Away)
+    rows.iter().filter(|row| row.memory.lost.is_some() && row.cluster.state != ClusterState::Lost)
 }
 
 /// What leaving clusters release at a time: a part of each, and no more than a part of all, because many clusters with
@@ -199,7 +196,6 @@ fn kept(rows: &[Row<'_>]) -> Replicas {
 fn end(request: &Request<'_>, rows: &mut [Row<'_>], able: bool) -> Replacement {
     let unready = replacement_min::deficit(rows);
     let asked = unready == 0 && rows.iter().all(Row::is_min_in_effect);
-    let serves = answering(rows).any(|row| row.cluster.ready > 0);
     let mut next: Option<Timestamp> = None;
     let mut timed_out = false;
     let mut spare = spare(rows, unready);
@@ -209,8 +205,7 @@ fn end(request: &Request<'_>, rows: &mut [Row<'_>], able: bool) -> Replacement {
             continue;
         };
         let runs = if still_runs(row.cluster) { row.cluster.may_run() } else { 0 };
-        let replaced =
-            if request.policy.divides() { uncovered == 0 && asked && runs <= spare.min(replicas) } else { serves };
+        let replaced = uncovered == 0 && asked && runs <= spare.min(replicas);
         spare = spare.saturating_sub(if replaced { runs } else { 0 });
         let ends = request.waits_until(since);
         // A cluster that is already removed is reported for as long again.
@@ -224,7 +219,7 @@ fn end(request: &Request<'_>, rows: &mut [Row<'_>], able: bool) -> Replacement {
             false => Verdict::Stays,
         };
         let holds = holds(row.cluster);
-        timed_out |= !replaced && over(ends) && holds && row.cluster.state != ClusterState::Away;
+        timed_out |= !replaced && over(ends) && holds && row.cluster.state != ClusterState::Lost;
         if !holds && (replaced || over(forgotten)) {
             row.memory.lost = None;
         }
@@ -233,8 +228,7 @@ fn end(request: &Request<'_>, rows: &mut [Row<'_>], able: bool) -> Replacement {
         replacement_min::renew(request, rows);
     }
     next = next.into_iter().chain(replacement_min::end(request, rows)).min();
-    let due = if request.policy.divides() { uncovered(rows) } else { 0 };
-    let missing = due.saturating_add(unready);
+    let missing = uncovered(rows).saturating_add(unready);
     let note = (owes(rows) && missing > 0).then(|| {
         let obstacle = obstacle(rows);
         if timed_out { Note::LeftUnreplaced { missing, obstacle } } else { Note::Missing { missing, obstacle } }

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::row::{Row, assigned, assigned_mut, bound, sum, take};
+use super::row::{Row, assigned, assigned_mut, bound, budget, sum, take};
 use super::{Assist, Memory, ReplacementMin, Request};
 use crate::decision::split::Replicas;
 
@@ -82,7 +82,7 @@ pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>], moves: Moves) {
         }
     }
     // The user has lowered the total, or a cluster is back with what it ran.
-    let over = sum(bound(rows).map(Row::will_run)).saturating_sub(request.total.max);
+    let over = sum(bound(rows).map(Row::will_run)).saturating_sub(budget(request, rows));
     let spare = |row: &Row<'_>| {
         if row.bounds.is_some() { row.asked().saturating_sub(row.cluster.may_run()) } else { 0 }
     };

@@ -204,7 +204,7 @@ impl Role {
             ClusterState::Serving if cluster.not_karmadas => false,
             ClusterState::Serving => cluster.target.is_some() || !cluster.evicting,
             ClusterState::Silent => cluster.hpa.is_some(),
-            ClusterState::Leaving { .. } | ClusterState::Away => false,
+            ClusterState::Leaving { .. } | ClusterState::Lost => false,
         };
         if takes_part { Self::Waits } else { Self::Outside }
     }
@@ -228,6 +228,16 @@ pub(super) fn assigned_mut<'r, 'a>(rows: &'r mut [Row<'a>]) -> impl Iterator<Ite
 /// The rows that have a share.
 pub(super) fn bound<'r, 'a>(rows: &'r [Row<'a>]) -> impl Iterator<Item = &'r Row<'a>> {
     rows.iter().filter(|row| row.bounds.is_some())
+}
+
+/// Replicas that all clusters may run together: `maxReplicas`, under Duplicated the max of each that stays; while none of
+/// these answers nobody knows that there is no room.
+pub(super) fn budget(request: &Request<'_>, rows: &[Row<'_>]) -> Replicas {
+    match request.policy {
+        Policy::Duplicated if !bound(rows).any(Row::answers) => Replicas::MAX,
+        Policy::Duplicated => sum(bound(rows).map(|row| row.bounds.max)),
+        _ => request.total.max,
+    }
 }
 
 /// Takes `total` from the rows, in proportion to what each can `spare`; `lower` takes its part from each of these.

@@ -90,7 +90,7 @@ pub(super) fn kept<'a>(request: &Request<'_>, rows: &[Row<'a>]) -> Vec<Step<'a>>
     let above = Budget::of(request, rows).above > 0 && request.policy.divides();
     let raised = |(at, row): (usize, &Row<'a>)| {
         let cluster = row.cluster;
-        let hpa = cluster.hpa.filter(|_| cluster.state != ClusterState::Away)?;
+        let hpa = cluster.hpa.filter(|_| cluster.state != ClusterState::Lost)?;
         let written = hpa.written?;
         let most = cluster.certain_max(above).min(cluster.limits.most).min(request.total.max);
         let min = if cluster.reach.own_zero { written.min } else { written.min.max(1) };

@@ -85,7 +85,7 @@ pub(super) fn lowest_of_division<'a>(
 ) -> Option<Tier<'a>> {
     let runs = |row: &Row<'a>| match low(row) {
         Some(low) => row.asked().min(low),
-        None if row.cluster.state != ClusterState::Away => row.asked(),
+        None if row.cluster.state != ClusterState::Lost => row.asked(),
         None if holds(row.cluster) => row.cluster.last_ran(true),
         None => 0,
     };

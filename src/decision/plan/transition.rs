@@ -55,7 +55,7 @@ pub(super) fn part(ran: Replicas) -> Replicas {
 fn wish(request: &Request<'_>, row: &Row<'_>) -> Transition {
     let Row { cluster, bounds: target, .. } = *row;
     match cluster.state {
-        ClusterState::Away => Transition::Drop,
+        ClusterState::Lost => Transition::Drop,
         ClusterState::Serving | ClusterState::Silent if target.is_some() => {
             let running = if request.policy.divides() { cluster.max_to_keep().min(cluster.limits.most) } else { 0 };
             let bounds = row.with_requests(target.max.max(running));

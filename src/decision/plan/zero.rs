@@ -26,11 +26,12 @@ pub(super) fn zero(request: &Request<'_>, rows: &mut [Row<'_>], settled: bool, r
         bound_mut(rows).for_each(|row| row.memory.scaled_to_zero = false);
         return Idle::default();
     }
+    let short = is_short_without(rows);
     for row in bound_mut(rows) {
         let cluster = row.cluster;
         // A new cluster begins at zero.
         let new = cluster.target.is_none() && cluster.may_run() == 0 && !cluster.is_unknown();
-        let runs = is_back(request, cluster) || is_loaded(request, row);
+        let runs = is_back(request, cluster) || is_loaded(row, short);
         let may = can_be_zero(cluster.reach) && !runs && row.memory.replacement_min.is_none();
         row.memory.scaled_to_zero = (row.memory.scaled_to_zero || new) && may;
     }
@@ -91,12 +92,23 @@ fn is_back(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
     runs && cluster.load.is_some_and(|load| load.value > 0 && !request.is_below(load))
 }
 
-/// Whether it was to be scaled to zero, still runs, and has load by now: the write may come long after the decision.
-fn is_loaded(request: &Request<'_>, row: &Row<'_>) -> bool {
-    let cluster = row.cluster;
-    let runs = cluster.current.filter(|current| *current > 0 && !cluster.reach.own_zero);
-    let busy = cluster.load.is_some_and(|load| !request.is_below(load));
-    runs.is_some_and(|current| current > row.bounds.min.max(1) || busy)
+/// Whether it was to be scaled to zero, still runs, and may not go by now: the write may come long after the decision.
+fn is_loaded(row: &Row<'_>, short: bool) -> bool {
+    let runs = row.cluster.current.filter(|current| *current > 0 && !row.cluster.reach.own_zero);
+    runs.is_some_and(|current| current > row.bounds.min.max(1) || short)
+}
+
+/// Whether the clusters that stay awake run less than load asks of all.
+fn is_short_without(rows: &[Row<'_>]) -> bool {
+    let current = |row: &Row<'_>| row.cluster.current.unwrap_or_default();
+    let stay = sum(rows.iter().filter(|row| is_awake(row)).map(current));
+    stay < wanted(bound(rows).filter_map(|row| Some((row.cluster.current?, row.cluster.load?))))
+}
+
+/// Replicas that load asks of all together, by what each runs and its load. In thousandths: rounding up each cluster alone
+/// would ask for more than all together.
+fn wanted(loads: impl Iterator<Item = (Replicas, Load)>) -> Replicas {
+    sum(loads.map(|(current, load)| load.wanted(current.saturating_mul(1000)))).div_ceil(1000)
 }
 
 /// Order of scaling to zero: fewest replicas, smallest weight or lowest priority, by policy.
@@ -196,9 +208,7 @@ fn victim(request: &Request<'_>, rows: &[Row<'_>]) -> Option<usize> {
     if !awake.iter().all(idle) || all <= request.total.min {
         return None;
     }
-    // In thousandths: rounding up each cluster alone would ask for more than all together.
-    let wanted =
-        sum(awake.iter().map(|(_, _, current, load)| load.wanted(current.saturating_mul(1000)))).div_ceil(1000);
+    let wanted = wanted(awake.iter().map(|(_, _, current, load)| (*current, *load)));
     let (at, victim, current, _) = awake
         .iter()
         .filter(|(_, row, ..)| can_be_zero(row.cluster.reach))

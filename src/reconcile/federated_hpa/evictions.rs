@@ -54,7 +54,7 @@ pub(super) fn evicts_unreplaced(binding: &Binding, plan: &Plan<'_>) -> bool {
         _ => false,
     };
     let missing = |note: &Note| {
-        matches!(note, Note::Missing { .. } | Note::AllAway { .. } | Note::NoCandidates | Note::Suspended)
+        matches!(note, Note::Missing { .. } | Note::AllLost { .. } | Note::NoCandidates | Note::Suspended)
     };
     (tasks.any(is_graceful) || plan.now().any(begins)) && plan.notes.iter().any(missing)
 }

@@ -97,6 +97,7 @@ impl FederatedHpaWorker {
         self.too_large.forget(key);
         self.centralized.forget(key);
         self.pauses.forget(key);
+        self.live.ledger.lock().forget(&key.to_string());
         self.reporter.metrics.conditions.forget(&key.to_string());
         self.reporter.metrics.objects.forget((&key.namespace, &key.name));
     }

@@ -250,15 +250,24 @@ impl FederatedHpaWorker {
         if !observed.waiting.is_empty() {
             observed = self.observe(leader, view, binding, &placement_spec, now);
         }
-        let first = plan(&observed.request);
+        let (first, waits) = {
+            let mut ledger = self.live.ledger.lock();
+            observed.leave_promised(&ledger, view, binding, now);
+            observed.promise(&mut ledger, view, binding, now)
+        };
         let asks = observed.asks(&first);
-        let informed;
-        let (observed, plan) = if asks.is_empty() {
-            (&observed, first)
+        let mut informed;
+        let (observed, plan, waits) = if asks.is_empty() {
+            (&observed, first, waits)
         } else {
             self.live.capacity.refresh(&asks, &observed.requirements).await;
             informed = self.observe(leader, view, binding, &placement_spec, now);
-            (&informed, plan(&informed.request))
+            let (plan, waits) = {
+                let mut ledger = self.live.ledger.lock();
+                informed.leave_promised(&ledger, view, binding, now);
+                informed.promise(&mut ledger, view, binding, now)
+            };
+            (&informed, plan, waits)
         };
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
         let later = self.record(leader, view, observed, &plan, status).await?;
@@ -280,7 +289,7 @@ impl FederatedHpaWorker {
         let asked = self.ask(view, binding, observed, now);
         let turn = turn.and_then(|wait| now.checked_add(wait).ok());
         let again = stale.then(|| now.checked_add(STALE).ok()).flatten();
-        let next = [observed.next, plan.next, asked, later, quiet, turn, again].into_iter().flatten().min();
+        let next = [observed.next, plan.next, waits, asked, later, quiet, turn, again].into_iter().flatten().min();
         Ok(failed.map_or(Progress::Settled(next), |failure| Progress::Failed(failure, next)))
     }
 
@@ -366,7 +375,8 @@ impl FederatedHpaWorker {
             Some(binding) if entry.held() && !entry.is_retargeted() => {
                 let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return Ok(()) };
                 let placement_spec = placement_spec.admitting(Vec::new());
-                let observed = self.observe(leader, view, binding, &placement_spec, now);
+                let mut observed = self.observe(leader, view, binding, &placement_spec, now);
+                observed.leave_promised(&self.live.ledger.lock(), view, binding, now);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now).whole()
             }

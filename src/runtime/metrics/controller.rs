@@ -107,7 +107,7 @@ fn replacements(r: &mut Registry) -> [Counter; 2] {
 /// Writes that a plan held back or told, by law.
 fn refusals(r: &mut Registry) -> [Counter; Law::ALL.len()] {
     let help = "Writes that would break a law by what is known, by law: raises beyond maxReplicas, which wait (Budget); \
-                ready replicas that are needed and might go, which is only counted (ReadyPods)";
+                ready replicas that are needed and would go (ReadyPods)";
     let refusals: Family<LawLabels, Counter> = registered(r, "plan_refusals", help);
     Law::ALL.map(|law| refusals.get_or_create(&LawLabels { law: law.code() }).clone())
 }

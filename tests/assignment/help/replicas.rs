@@ -66,10 +66,10 @@ fn help_keeps_to_what_the_user_allows_members_to_add() {
 
 #[test]
 fn replacement_is_not_scaling_and_is_not_bound() {
-    let away = gone(Policy::Aggregated, ClusterState::Away);
+    let away = gone(Policy::Aggregated, ClusterState::Lost);
     let free = assists(&plan(&away));
     assert!(!free.is_empty());
-    let bound = Request { scale_up: rules(Select::Disabled, 1, None), ..gone(Policy::Aggregated, ClusterState::Away) };
+    let bound = Request { scale_up: rules(Select::Disabled, 1, None), ..gone(Policy::Aggregated, ClusterState::Lost) };
     assert_eq!(assists(&plan(&bound)), free);
 }
 
@@ -182,7 +182,7 @@ fn gone(policy: Policy, state: ClusterState) -> Request<'static> {
 
 #[test]
 fn what_a_failed_or_evicted_cluster_ran_others_run_at_once_and_that_is_asked_once() {
-    for state in [ClusterState::Away, ClusterState::Leaving { evicted: true }] {
+    for state in [ClusterState::Lost, ClusterState::Leaving { evicted: true }] {
         let mut request = gone(Policy::StaticWeighted, state);
         let first = plan(&request);
         assert_eq!(assists(&first), helped([("c2", 3), ("c3", 1)]), "{state:?}");
@@ -199,13 +199,13 @@ fn what_a_failed_or_evicted_cluster_ran_others_run_at_once_and_that_is_asked_onc
         }
         assert_eq!(assists(&plan(&request)), helped([("c2", 3), ("c3", 1)]), "{state:?}");
     }
-    assert_eq!(assists(&plan(&gone(Policy::DynamicWeighted, ClusterState::Away))), helped([("c2", 2), ("c3", 2)]));
+    assert_eq!(assists(&plan(&gone(Policy::DynamicWeighted, ClusterState::Lost))), helped([("c2", 2), ("c3", 2)]));
     assert_eq!(assists(&plan(&gone(Policy::StaticWeighted, ClusterState::Silent))), []);
 }
 
 #[test]
 fn what_a_failed_cluster_ran_is_replaced_within_the_room_whoever_may_help() {
-    let mut request = gone(Policy::Aggregated, ClusterState::Away);
+    let mut request = gone(Policy::Aggregated, ClusterState::Lost);
     (request.clusters[1].available, request.clusters[2].available) = (Some(2), Some(1));
     assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
     let lost = plan(&request).shares[0].memory.lost.unwrap();
@@ -214,8 +214,8 @@ fn what_a_failed_cluster_ran_is_replaced_within_the_room_whoever_may_help() {
     request.scale_assist = false;
     assert_eq!(assists(&plan(&request)), helped([("c2", 2), ("c3", 1)]));
     // What the others run more since it fell silent is not run twice.
-    let mut grown = gone(Policy::StaticWeighted, ClusterState::Away);
+    let mut grown = gone(Policy::StaticWeighted, ClusterState::Lost);
     grown.clusters[0].memory.other_replicas = Some(1);
     assert_eq!(assists(&plan(&grown)), helped([("c2", 1)]));
-    assert_eq!(assists(&plan(&gone(Policy::Duplicated, ClusterState::Away))), []);
+    assert_eq!(assists(&plan(&gone(Policy::Duplicated, ClusterState::Lost))), helped([("c2", 4)]));
 }

@@ -66,7 +66,7 @@ fn a_rebalance_a_return_and_a_failure_give_a_lower_tier_no_headroom_that_nothing
     assert_eq!(targets(&plan(&back)), closed);
     let failed = |room| {
         let mut request = fleet(room);
-        (request.clusters[0].state, request.clusters[0].ready) = (ClusterState::Away, 0);
+        (request.clusters[0].state, request.clusters[0].ready) = (ClusterState::Lost, 0);
         targets(&plan(&request))
     };
     assert_eq!(failed(12), named([("m2", 4, 59), ("m3", 1, 1)]), "all that ran fits");
@@ -107,7 +107,7 @@ fn what_a_failed_cluster_had_opens_another_one_only_where_the_open_ones_have_no_
         request.clusters[2] = Cluster { target: Some(bounds), hpa, ..m3 };
         request.total.max = 24;
         request.assignment_hash = Some(plan(&request).assignment_hash);
-        (request.clusters[0].state, request.clusters[0].ready) = (ClusterState::Away, 0);
+        (request.clusters[0].state, request.clusters[0].ready) = (ClusterState::Lost, 0);
         targets(&plan(&request))
     };
     assert_eq!(failed(8), named([("m2", 0, 0), ("m3", 2, 24)]));

@@ -14,8 +14,8 @@
 //! when it left, or before its workload was deleted, which happens after it is back, even where it got a share again;
 //! of a lost cluster, what Karmada did not tell, and what the others added since it stopped to answer; what was divided
 //! before the workload was taken over, or after it was to be given back; the same for a cluster that Karmada's own
-//! division left out before a FederatedHPA held the workload; the whole copy of a workload that was Duplicated when the
-//! cluster left, while another serves or once it was handed back; a quarter of the replicas of each leaving cluster
+//! division left out before a FederatedHPA held the workload, or leaves out of a Duplicated one that was handed back; what
+//! the other clusters of a Duplicated workload may not run, each at `maxReplicas`; a quarter of the replicas of each leaving cluster
 //! where `maxReplicas` leaves no headroom; the end of the time limit of a replacement, also of one after a takeover, a
 //! taint, a label or a change of mode; what a member's HPA added since the workload was Duplicated, while the maxes of
 //! all clusters come down, or since nobody can act who would raise a lower max again that Karmada's queue holds back; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes
@@ -30,7 +30,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::past::Past;
 use super::managed::owners;
-use super::world::{Bounds, Federated, Name, Target, World};
+use super::world::{Bounds, Name, Target, World};
 use super::{Change, Court, Law, is_ours};
 
 /// After a release Karmada's scheduler may still do what follows from it.
@@ -184,21 +184,14 @@ impl Pods {
             }
             let entries: BTreeSet<String> = binding.entries.keys().cloned().collect();
             let left: Vec<String> = past.entries.difference(&entries).cloned().collect();
-            let copied = |hpa: &Federated| hpa.copied.is_some_and(|at| world.now.duration_since(at) < AFTERMATH);
-            let duplicates =
-                world.acts_on(target).map_or(!binding.divides, |(_, hpa)| world.duplicates(hpa) || copied(hpa));
             for cluster in left {
                 if !past.is_bound(world) {
                     past.gone.insert(cluster.clone(), world.now);
-                }
-                if duplicates {
-                    past.copies.insert(cluster.clone());
                 }
                 if !world.answers(&cluster) {
                     past.lose(target, &cluster, binding, court);
                 }
             }
-            past.copies.retain(|cluster| !entries.contains(cluster));
             past.replace(were, &entries, &binding.evicting);
             past.exceed(target, world);
             let was = &past.entries;

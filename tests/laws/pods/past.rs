@@ -63,8 +63,6 @@ pub struct Past {
     pub deleted: BTreeSet<String>,
     /// Others were ready in their place when they left the binding. Karmada's queue may come to the deletion later.
     pub replaced: BTreeSet<String>,
-    /// Taken out of the binding while every cluster had the whole of it.
-    pub copies: BTreeSet<String>,
     /// Taken out of the binding while they did not answer, or by Karmada's own division while nobody held the workload,
     /// and when they were last out of it: Karmada deletes the workload after they are back or its queue has come to it,
     /// even where they got a share again.
@@ -227,17 +225,16 @@ impl Past {
         let moved = (share.demand.min(share.ready) - left).max(0);
         share.demand = share.demand.min(left);
         let all: i64 = self.shares.values().map(|share| share.ready).sum();
-        // Each cluster has the whole of it: one may go as long as another serves. Once it is handed back, Karmada's
-        // scheduler takes it at once out of all clusters that are no candidates.
         let world = court.world;
-        let divides = || world.binding(target).is_none_or(|binding| binding.divides);
-        let duplicates = world.acts_on(target).map_or_else(|| !divides(), |(_, hpa)| world.duplicates(hpa));
-        let whole = left == 0 && (duplicates || self.copies.contains(cluster));
+        // Where each cluster has the whole of it, Karmada's scheduler takes it at once out of all clusters that are no
+        // candidates, once it is handed back.
+        let whole = || world.binding(target).is_some_and(|binding| !binding.divides);
+        let given_back = left == 0 && !self.held && world.acts_on(target).is_none() && whole();
         // Others replaced it when it left, and no decision took that from them.
         let replaced = left == 0 && self.replaced.contains(cluster);
         self.replaced.retain(|other| other == cluster);
-        let may_go = replaced || whole && (!self.held || self.is_served(cluster, world));
-        let uncovered = if may_go { 0 } else { self.cover(cluster, moved) };
+        let uncovered = if replaced || given_back { 0 } else { self.cover(cluster, moved) };
+        let uncovered = if left == 0 { uncovered.min(self.room(target, cluster, world)) } else { uncovered };
         let uncovered = self.excuse(uncovered, world.now);
         self.keep_excess(world);
         let excess = if self.excess_until.is_some_and(|until| world.now <= until) { self.excess } else { 0 };
@@ -294,10 +291,12 @@ impl Past {
         late || left == 0 && waited.is_some_and(|since| ended(since, world))
     }
 
-    /// Whether another cluster than this one serves.
-    fn is_served(&self, cluster: &str, world: &World) -> bool {
-        let mut others = self.shares.iter().filter(|(name, _)| *name != cluster && world.answers(name));
-        others.any(|(_, share)| share.ready > 0)
+    /// Further replicas that the other clusters may run where each may run `maxReplicas`; else `maxReplicas` is shared.
+    fn room(&self, target: &Target, cluster: &str, world: &World) -> i64 {
+        let Some((_, hpa)) = world.acts_on(target).filter(|(_, hpa)| world.duplicates(hpa)) else { return i64::MAX };
+        let others = self.entries.iter().filter(|name| *name != cluster && world.answers(name));
+        let ready = |name: &String| self.shares.get(name).map_or(0, |share| share.ready);
+        others.map(|name| (hpa.bounds.max - ready(name)).max(0)).sum()
     }
 
     /// What may be away for a moment where max leaves no headroom for both: a quarter of what each cluster ran that
@@ -331,10 +330,10 @@ impl Past {
         let (moved, asked) = (moved - beyond, share.asked);
         (share.demand, share.ready, share.asked) = (0, 0, 0);
         self.excess -= beyond;
-        self.want_fewer(asked);
-        let copy = self.copies.contains(cluster) && self.is_served(cluster, court.world);
-        let uncovered = if copy { 0 } else { self.cover(cluster, moved) };
-        let assists = court.world.acts_on(target).is_some_and(|(_, hpa)| hpa.assists && !court.world.duplicates(hpa));
+        // A quarter that goes elsewhere in this moment was released when it still ran these.
+        self.fall(asked, court.world.now);
+        let uncovered = self.cover(cluster, moved).min(self.room(target, cluster, court.world));
+        let assists = court.world.acts_on(target).is_some_and(|(_, hpa)| hpa.assists);
         if uncovered > 0 && assists && !binding.purges_at_once {
             let others = || self.entries.iter().filter_map(|cluster| self.shares.get(cluster));
             let asked: i64 = others().map(|share| share.asked).sum();
@@ -342,7 +341,10 @@ impl Past {
             let demand: i64 = others().map(|share| share.demand).sum();
             let due = self.lost.iter().map(|lost| lost.wanted).chain([demand]).max().unwrap_or_default();
             // Together they run no more than max, and what their HPAs remove then was part of that.
-            let most = court.world.acts_on(target).map_or(i64::MAX, |(_, hpa)| hpa.bounds.max);
+            let most = court.world.acts_on(target).map_or(i64::MAX, |(_, hpa)| {
+                let copies = if court.world.duplicates(hpa) { self.entries.len() } else { 1 };
+                hpa.bounds.max.saturating_mul(copies.try_into().unwrap_or(i64::MAX))
+            });
             let wanted = (asked.min(due) + uncovered).min(most);
             let lost = Lost { cluster: cluster.to_owned(), wanted, since: court.worked };
             self.lost.push(lost);

@@ -255,26 +255,18 @@ fn the_min_of_a_cluster_that_leaves_falls_no_lower_than_its_max_before_its_entry
 }
 
 #[test]
-fn a_copy_may_leave_while_another_is_ready() {
-    let leaves = |ready: i64, stays: bool| {
+fn a_copy_may_leave_when_another_runs_what_it_ran() {
+    let leaves = |asked: i64, ready: i64| {
         let mut stream = Stream::new();
-        stream.edit("", "FederatedHPA", |hpa| {
-            hpa["spec"]["federatedHPAAssignment"] = json!({"federatedHPAAssignmentType": "Duplicated"});
-            hpa["status"] = json!({});
-        });
-        stream.put("member2", written("karmada", 4, ready));
-        let both = [("member1", 6), ("member2", 4)];
-        stream.put("", binding(if stays { &both } else { &both[1..] }));
-        if stays {
-            stream.put("member1", written("karmada", 3, 6));
-        } else {
-            stream.delete("member1", &deployment(6, 6));
-        }
+        duplicate(&mut stream);
+        stream.put("member2", written("fhpa", asked, ready));
+        stream.put("", binding(&[("member2", 4)]));
+        stream.delete("member1", &deployment(6, 6));
         stream
     };
-    leaves(1, false).keeps();
-    leaves(0, false).breaks("law 3");
-    leaves(4, true).breaks("law 3");
+    leaves(10, 10).keeps();
+    leaves(10, 9).breaks("law 3");
+    leaves(4, 4).breaks("law 3");
 }
 
 #[test]
@@ -452,12 +444,14 @@ fn what_a_lost_cluster_ran_is_asked_of_the_others_at_once() {
 }
 
 #[test]
-fn a_lost_copy_is_run_by_the_others_already() {
-    let lost = |copies: bool| {
+fn a_lost_copy_is_run_by_the_others_as_far_as_they_may() {
+    let lost = |max: i64| {
         let mut stream = Stream::untold();
-        let max = if copies { 30 } else { 15 };
         let shares = status(&[("member1", 1, max), ("member2", 1, max)], "True", 10);
-        stream.edit("", "FederatedHPA", |hpa| hpa["status"] = shares.clone());
+        stream.edit("", "FederatedHPA", |hpa| {
+            (hpa["spec"]["maxReplicas"], hpa["status"]) = (max.into(), shares.clone());
+        });
+        duplicate(&mut stream);
         stream.pass(20);
         stream.put("", place("member1", "False"));
         stream.edit("", "FederatedHPA", |hpa| hpa["status"] = json!({}));
@@ -465,8 +459,8 @@ fn a_lost_copy_is_run_by_the_others_already() {
         stream.pass(61);
         stream
     };
-    lost(true).keeps();
-    lost(false).breaks("law 3");
+    lost(4).keeps();
+    lost(15).breaks("law 3");
 }
 
 #[test]

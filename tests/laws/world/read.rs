@@ -121,7 +121,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
 /// Whether it has no cluster to write to: what was written before stays.
 fn serves_nowhere(object: &Value) -> bool {
     let mut conditions = items(object, "/status/conditions").iter();
-    let nowhere = [Note::NoCandidates.code(), Note::AllAway { candidates: 0 }.code()];
+    let nowhere = [Note::NoCandidates.code(), Note::AllLost { candidates: 0 }.code()];
     conditions.any(|condition| text(condition, "/type") == "Assigned" && nowhere.contains(&text(condition, "/reason")))
 }
 

@@ -49,9 +49,9 @@ fn those_that_are_chosen_or_held_are_surveyed() {
     let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
     let expected = [
         ("a", true, ClusterState::Serving),
-        ("b", true, ClusterState::Away),
+        ("b", true, ClusterState::Lost),
         ("c", false, ClusterState::Leaving { evicted: false }),
-        ("gone", false, ClusterState::Away),
+        ("gone", false, ClusterState::Lost),
     ];
     assert_eq!(states(&found), expected);
 }
@@ -96,7 +96,7 @@ fn a_cluster_that_failed_over_and_still_has_its_dying_hpa_is_not_waited_for_agai
         ..Past::default()
     };
     let state = |past| candidates(&intent(&placement), &members, &past, &Patience::default(), NOW).clusters[0].state;
-    assert_eq!([state(past(&["a"])), state(past(&[]))], [ClusterState::Away, ClusterState::Silent]);
+    assert_eq!([state(past(&["a"])), state(past(&[]))], [ClusterState::Lost, ClusterState::Silent]);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn while_most_of_the_fleet_is_not_ready_nobody_fails() {
     let past = Past { held: BTreeSet::from(["a", "c"]), ..Past::default() };
     let judged = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
     let expected =
-        [("a", true, ClusterState::Silent), ("b", true, ClusterState::Away), ("c", true, ClusterState::Serving)];
+        [("a", true, ClusterState::Silent), ("b", true, ClusterState::Lost), ("c", true, ClusterState::Serving)];
     assert_eq!((states(&judged), judged.paused), (expected.to_vec(), Some((2, 3))));
 }
 
@@ -214,6 +214,6 @@ fn failovers_are_let_through_one_after_the_other() {
     let past = Past { held: BTreeSet::from(["a", "b"]), may_fail, ..Past::default() };
     let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
     let state = |name| found.clusters.iter().find(|one| one.name == name).unwrap().state;
-    assert_eq!((state("a"), state("b")), (ClusterState::Silent, ClusterState::Away));
+    assert_eq!((state("a"), state("b")), (ClusterState::Silent, ClusterState::Lost));
     assert_eq!(found.waiting, ["a"]);
 }

@@ -70,6 +70,12 @@ impl Requirements {
         let query = demand.is_some().then(|| EstimatorQuery::available(&read));
         Self { demand, query }
     }
+
+    /// Requests of each replica; `None` when they cannot be parsed.
+    #[must_use]
+    pub const fn demand(&self) -> Option<&Demand> {
+        self.demand.as_ref()
+    }
 }
 
 /// Free capacity from resource summaries and estimators.

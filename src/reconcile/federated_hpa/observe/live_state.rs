@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use parking_lot::Mutex;
 
 use super::capacity::{Capacity, Requirements, Unknown};
 use super::failover;
@@ -11,6 +12,7 @@ use super::members::{MemberQuery, Members, TIMES};
 use crate::api::Cluster;
 use crate::controller::key::Key;
 use crate::decision::fleet::observation::Room;
+use crate::decision::ledger::Ledger;
 use crate::decision::split::Replicas;
 use crate::estimator::messages::ObjectReference;
 use crate::reconcile::federated_hpa::cache::Cache;
@@ -25,6 +27,8 @@ pub struct LiveState {
     pub capacity: Arc<dyn Capacity>,
     /// Responses of members.
     pub members: Arc<Members>,
+    /// What is promised of that capacity.
+    pub ledger: Arc<Mutex<Ledger>>,
     /// How often headroom is rebalanced; `None`: never.
     pub period: Option<SignedDuration>,
     /// How long to wait for failed clusters.
@@ -36,6 +40,7 @@ impl Default for LiveState {
         Self {
             cache: Arc::default(),
             capacity: Arc::new(Unknown),
+            ledger: Arc::default(),
             members: Arc::new(Members::unasked()),
             period: None,
             failover: failover::Settings::default(),

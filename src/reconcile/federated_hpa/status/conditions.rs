@@ -78,7 +78,7 @@ pub fn assigned(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: 
 
 fn bounded(view: &View, observed: &Observed<'_>, plan: &Plan<'_>, failure: Option<&Failure>) -> ConditionParts {
     for note in &plan.notes {
-        if matches!(note, Note::NoCandidates | Note::AllAway { .. }) {
+        if matches!(note, Note::NoCandidates | Note::AllLost { .. }) {
             let unmet = observed.unmet.iter().map(|unmet| format!("; {unmet}"));
             return ("False", note.code(), format!("{note}{}", unmet.collect::<String>()));
         }

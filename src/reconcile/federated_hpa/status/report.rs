@@ -72,7 +72,7 @@ impl Reporter {
                     share.cluster, lost.replicas
                 );
                 self.metrics.replacements.inc();
-                if known.is_some_and(|cluster| cluster.state == ClusterState::Away) {
+                if known.is_some_and(|cluster| cluster.state == ClusterState::Lost) {
                     self.metrics.failovers.inc();
                 }
                 self.record_normal(leader, entry, REPLACEMENT_STARTED, note);

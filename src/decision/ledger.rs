@@ -1,0 +1,246 @@
+//! What is promised of the free capacity of clusters, over all objects (docs/design.md#law-13-promise-capacity-once).
+//! Pure.
+//!
+//! Each object is planned alone, against what its clusters report free. The ledger keeps what the others were asked to run
+//! there and is not in that report yet, and what those that come first wait for. Nothing is stored: a new leader learns it
+//! from its first plans, which find what was written before.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::capacity::{Amounts, Demand};
+use super::split::Replicas;
+
+/// A report is at most this old: Karmada collects the status of clusters every ten seconds, and answers of estimators are
+/// used for thirty.
+const REPORTED: SignedDuration = SignedDuration::from_secs(30);
+
+/// What an object needs free capacity for: the first comes before all others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rank {
+    /// What lost and leaving clusters ran.
+    Replace,
+    /// To reach `minReplicas`.
+    Min,
+    /// Load that clusters cannot run.
+    Load,
+    /// No load: headroom only.
+    #[default]
+    Headroom,
+}
+
+/// Who comes first where free capacity is scarce: by rank, then by the priority of its ResourceBinding, then the older
+/// object, then by name. The least is first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Standing {
+    /// What it needs capacity for.
+    pub rank: Rank,
+    /// `spec.schedulePriority` of its ResourceBinding: greater ones come first.
+    pub priority: Reverse<i32>,
+    /// When the object was created.
+    pub created: Option<Timestamp>,
+    /// Namespace and name.
+    pub name: String,
+}
+
+/// What an object asks of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ask {
+    /// Replicas that it will run by what was decided.
+    pub asked: Replicas,
+    /// Replicas that exist there.
+    pub current: Replicas,
+    /// Further replicas that it would run there, and that no cluster was asked for yet.
+    pub waiting: Replicas,
+}
+
+/// An [`Ask`] with what reports tell of it.
+#[derive(Clone, Debug)]
+struct Claim {
+    ask: Ask,
+    /// The part of its replicas that every report has counted by now.
+    counted: Replicas,
+    /// Since when it has had at least so many replicas as now.
+    since: Timestamp,
+    each: Demand,
+    standing: Standing,
+}
+
+impl Claim {
+    /// Replicas that are promised: asked for, and not part of a report.
+    fn promised(&self, now: Timestamp) -> Replicas {
+        let counted = if self.is_reported(now) { self.ask.current } else { self.counted };
+        self.ask.asked.max(self.ask.current).saturating_sub(counted)
+    }
+
+    fn is_reported(&self, now: Timestamp) -> bool {
+        now.duration_since(self.since) >= REPORTED
+    }
+}
+
+/// The claims of all objects.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// By cluster and object.
+    clusters: HashMap<String, BTreeMap<String, Claim>>,
+}
+
+impl Ledger {
+    /// Of `free` replicas that a cluster reports for an object, those that it may have: without what others are promised,
+    /// and what those that come before it wait for.
+    #[must_use]
+    pub fn left(&self, cluster: &str, of: &Standing, each: &Demand, free: Replicas, now: Timestamp) -> Replicas {
+        let Some(claims) = self.clusters.get(cluster) else { return free };
+        let others = || claims.values().filter(|claim| claim.standing.name != of.name);
+        let mut promised = Amounts::default();
+        for claim in others() {
+            promised.add(Amounts::of(&claim.each, claim.promised(now)));
+        }
+        let left = free.saturating_sub(promised.displaced(each));
+        let first = others().filter(|claim| claim.ask.waiting > 0 && claim.standing < *of);
+        first.fold(left, |left, claim| {
+            // What has no room for one of its pods keeps nothing from others.
+            let fits = Amounts::of(&claim.each, 1).displaced(each) <= left;
+            let held = if fits { Amounts::of(&claim.each, claim.ask.waiting).displaced(each) } else { 0 };
+            left.saturating_sub(held)
+        })
+    }
+
+    /// Replaces what an object asks for: `asks` by cluster, each replica of `each`.
+    pub fn ask<'a>(
+        &mut self,
+        standing: &Standing,
+        each: &Demand,
+        asks: impl IntoIterator<Item = (&'a str, Ask)>,
+        now: Timestamp,
+    ) {
+        let mut before = self.take(&standing.name);
+        for (cluster, ask) in asks {
+            let known = before.remove(cluster);
+            let claim = Claim::after(known, ask, each, standing, now);
+            if claim.promised(now) > 0 || ask.waiting > 0 {
+                self.clusters.entry(cluster.to_owned()).or_default().insert(standing.name.clone(), claim);
+            }
+        }
+    }
+
+    /// Forgets an object.
+    pub fn forget(&mut self, name: &str) {
+        self.take(name);
+    }
+
+    /// Replicas that are promised to an object and not reported yet, in all clusters.
+    #[must_use]
+    pub fn promised(&self, now: Timestamp) -> u64 {
+        self.clusters.values().flat_map(BTreeMap::values).map(|claim| u64::from(claim.promised(now))).sum()
+    }
+
+    fn take(&mut self, name: &str) -> HashMap<String, Claim> {
+        let mut taken = HashMap::new();
+        self.clusters.retain(|cluster, claims| {
+            taken.extend(claims.remove(name).map(|claim| (cluster.clone(), claim)));
+            !claims.is_empty()
+        });
+        taken
+    }
+}
+
+impl Claim {
+    /// What was known before goes on: a report counts the replicas that existed when it was made.
+    fn after(known: Option<Self>, ask: Ask, each: &Demand, standing: &Standing, now: Timestamp) -> Self {
+        let (counted, since) = match known {
+            Some(known) if ask.current > known.ask.current => {
+                let counted = if known.is_reported(now) { known.ask.current } else { known.counted };
+                (counted, now)
+            }
+            Some(known) => (known.counted.min(ask.current), known.since),
+            // What exists when it is first seen was there before.
+            None => (ask.current, now),
+        };
+        Self { ask, counted, since, each: each.clone(), standing: standing.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CPU: &[(&str, &str)] = &[("cpu", "1")];
+
+    fn each(request: &[(&str, &str)]) -> Demand {
+        Demand::read(request.iter().copied()).unwrap()
+    }
+
+    fn standing(name: &str, rank: Rank) -> Standing {
+        Standing { rank, priority: Reverse(0), created: None, name: name.to_owned() }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::constant(second, 0)
+    }
+
+    fn asks(asked: Replicas, current: Replicas, waiting: Replicas) -> [(&'static str, Ask); 1] {
+        [("member1", Ask { asked, current, waiting })]
+    }
+
+    /// What `b` may have of ten free replicas.
+    fn left(ledger: &Ledger, of: &Standing, second: i64) -> Replicas {
+        ledger.left("member1", of, &each(CPU), 10, at(second))
+    }
+
+    #[test]
+    fn what_was_asked_for_is_taken_until_reports_count_it() {
+        let (a, b) = (standing("a", Rank::Load), standing("b", Rank::Replace));
+        let mut ledger = Ledger::default();
+        ledger.ask(&a, &each(CPU), asks(7, 4, 0), at(0));
+        assert_eq!((left(&ledger, &b, 0), left(&ledger, &a, 0)), (7, 10), "its own is for the plan to count");
+        assert_eq!(ledger.promised(at(0)), 3);
+        // They exist, and the report may be older.
+        ledger.ask(&a, &each(CPU), asks(7, 7, 0), at(5));
+        assert_eq!([5, 34, 35].map(|second| left(&ledger, &b, second)), [7, 7, 10]);
+        ledger.ask(&a, &each(CPU), asks(7, 7, 0), at(40));
+        assert_eq!(ledger.clusters.len(), 0, "a quiet fleet keeps nothing");
+        // What was not asked for was there before.
+        ledger.ask(&a, &each(CPU), asks(9, 9, 0), at(41));
+        assert_eq!(left(&ledger, &b, 41), 10);
+        ledger.ask(&a, &each(CPU), asks(12, 9, 0), at(42));
+        assert_eq!((left(&ledger, &b, 42), left(&ledger, &b, 4200)), (7, 7), "as long as it does not run");
+        ledger.forget("a");
+        assert_eq!(left(&ledger, &b, 42), 10);
+    }
+
+    #[test]
+    fn each_takes_what_its_pods_request() {
+        let mut ledger = Ledger::default();
+        let large = each(&[("cpu", "2"), ("memory", "1Gi")]);
+        ledger.ask(&standing("a", Rank::Load), &large, asks(5, 3, 0), at(0));
+        assert_eq!(left(&ledger, &standing("b", Rank::Load), 0), 6, "two of two CPUs each");
+        let small = each(&[("cpu", "300m")]);
+        assert_eq!(ledger.left("member1", &standing("b", Rank::Load), &small, 33, at(0)), 19, "rounded for safety");
+        let other = each(&[("nvidia.com/gpu", "1")]);
+        assert_eq!(ledger.left("member1", &standing("b", Rank::Load), &other, 4, at(0)), 2, "pods count, too");
+    }
+
+    #[test]
+    fn who_comes_first_is_waited_for_by_those_behind_it() {
+        let mut ledger = Ledger::default();
+        let first = Standing { priority: Reverse(5), ..standing("a", Rank::Min) };
+        ledger.ask(&first, &each(CPU), asks(2, 2, 4), at(0));
+        let behind = [
+            standing("b", Rank::Load),
+            standing("b", Rank::Min),
+            Standing { priority: Reverse(9), ..standing("b", Rank::Min) },
+            standing("b", Rank::Replace),
+        ];
+        assert_eq!(behind.map(|of| left(&ledger, &of, 0)), [6, 6, 10, 10]);
+        let aged = |second| Standing { created: Some(at(second)), priority: Reverse(5), ..standing("b", Rank::Min) };
+        let old = Standing { created: Some(at(100)), ..first.clone() };
+        ledger.ask(&old, &each(CPU), asks(2, 2, 4), at(0));
+        assert_eq!([99, 101].map(|second| left(&ledger, &aged(second), 0)), [10, 6], "the older object comes first");
+        // One pod of it does not fit: what is free is of no use to it.
+        ledger.ask(&old, &each(&[("cpu", "16")]), asks(2, 2, 4), at(0));
+        assert_eq!(left(&ledger, &aged(101), 0), 10);
+    }
+}

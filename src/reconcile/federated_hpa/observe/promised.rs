@@ -1,0 +1,54 @@
+//! Free capacity without what is promised to other objects (docs/design.md#law-13-promise-capacity-once).
+
+use std::cmp::Reverse;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Observed;
+use crate::decision::ledger::{Ledger, Rank, Standing};
+use crate::decision::plan::{Plan, plan};
+use crate::reconcile::federated_hpa::cache::View;
+use crate::reconcile::federated_hpa::cache::entry::Binding;
+
+/// Who waits for capacity looks again after this time: nobody tells that a promise of another ended.
+const AGAIN: SignedDuration = SignedDuration::from_secs(10);
+
+/// Who comes first where capacity is scarce.
+fn standing(view: &View, binding: &Binding, rank: Rank) -> Standing {
+    let object = &view.federated_hpa.object;
+    Standing {
+        rank,
+        priority: Reverse(binding.object.spec.schedule_priority.unwrap_or_default().priority),
+        created: object.metadata.creation_timestamp.as_ref().map(|time| time.0),
+        name: view.federated_hpa.key().to_string(),
+    }
+}
+
+impl Observed<'_> {
+    /// Takes what is promised to others from the free capacity of each cluster.
+    pub fn leave_promised(&mut self, ledger: &Ledger, view: &View, binding: &Binding, now: Timestamp) {
+        let Some(each) = self.requirements.demand() else { return };
+        let standing = standing(view, binding, self.request.rank());
+        for cluster in &mut self.request.clusters {
+            let left = |free| ledger.left(cluster.name, &standing, each, free, now);
+            cluster.available = cluster.available.map(left);
+        }
+    }
+
+    /// Plans, and promises what is asked for, under the lock of the ledger: the next object sees it. Returns when to look
+    /// again, where something waits.
+    pub fn promise(
+        &self,
+        ledger: &mut Ledger,
+        view: &View,
+        binding: &Binding,
+        now: Timestamp,
+    ) -> (Plan<'_>, Option<Timestamp>) {
+        let plan = plan(&self.request);
+        let Some(each) = self.requirements.demand() else { return (plan, None) };
+        let standing = standing(view, binding, self.request.rank());
+        ledger.ask(&standing, each, plan.asks.iter().copied(), now);
+        let waits = plan.asks.iter().any(|(_, ask)| ask.waiting > 0);
+        (plan, now.checked_add(AGAIN).ok().filter(|_| waits))
+    }
+}
