@@ -60,6 +60,16 @@ impl Amounts {
         }
     }
 
+    /// What is more than in `others`.
+    #[must_use]
+    pub fn since(&self, others: &Self) -> Self {
+        let more = |(name, amount): (&String, &Thousandths)| {
+            let before = others.0.get(name).copied().unwrap_or_default();
+            (name.clone(), amount.saturating_sub(before).max(0))
+        };
+        Self(self.0.iter().map(more).collect())
+    }
+
     /// How many replicas with this demand fit no more beside them.
     #[must_use]
     pub fn displaced(&self, Demand(each): &Demand) -> Replicas {
@@ -116,6 +126,12 @@ impl Summary {
     /// The resources by name.
     pub fn stocks(&self) -> impl Iterator<Item = (&str, &Stock)> {
         self.0.iter().map(|(name, stock)| (name.as_str(), stock))
+    }
+
+    /// Requests of all pods.
+    #[must_use]
+    pub fn taken(&self) -> Amounts {
+        Amounts(self.stocks().map(|(name, stock)| (name.to_owned(), stock.taken)).collect())
     }
 
     /// Further replicas that fit beside the existing ones.

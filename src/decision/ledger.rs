@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::capacity::{Amounts, Demand};
+use super::capacity::{Amounts, Demand, Summary};
 use super::split::Replicas;
 
 /// A report is at most this old: Karmada collects the status of clusters every ten seconds, and answers of estimators are
@@ -64,6 +64,9 @@ struct Claim {
     counted: Replicas,
     /// Since when it has had at least so many replicas as now.
     since: Timestamp,
+    /// When it was first asked for, and what the report of the cluster counted then.
+    asked_at: Timestamp,
+    taken: Option<Amounts>,
     each: Demand,
     standing: Standing,
 }
@@ -73,6 +76,11 @@ impl Claim {
     fn promised(&self, now: Timestamp) -> Replicas {
         let counted = if self.is_reported(now) { self.ask.current } else { self.counted };
         self.ask.asked.max(self.ask.current).saturating_sub(counted)
+    }
+
+    /// Replicas that do not exist yet: no report counts them.
+    fn missing(&self) -> Replicas {
+        self.ask.asked.saturating_sub(self.ask.current)
     }
 
     fn is_reported(&self, now: Timestamp) -> bool {
@@ -90,15 +98,35 @@ pub struct Ledger {
 impl Ledger {
     /// Of `free` replicas that a cluster reports for an object, those that it may have: without what others are promised,
     /// and what those that come before it wait for.
+    ///
+    /// What the report counts more than it did when the first of these was asked for is part of what was asked for;
+    /// `None` while other sources tell what is free.
     #[must_use]
-    pub fn left(&self, cluster: &str, of: &Standing, each: &Demand, free: Replicas, now: Timestamp) -> Replicas {
+    pub fn left(
+        &self,
+        cluster: &str,
+        of: &Standing,
+        each: &Demand,
+        (free, report): (Replicas, Option<&Summary>),
+        now: Timestamp,
+    ) -> Replicas {
         let Some(claims) = self.clusters.get(cluster) else { return free };
         let others = || claims.values().filter(|claim| claim.standing.name != of.name);
-        let mut promised = Amounts::default();
+        let (mut promised, mut missing) = (Amounts::default(), Amounts::default());
         for claim in others() {
             promised.add(Amounts::of(&claim.each, claim.promised(now)));
+            missing.add(Amounts::of(&claim.each, claim.missing()));
         }
-        let left = free.saturating_sub(promised.displaced(each));
+        let mut all = promised.clone();
+        // Its own that exist may be what the report counts.
+        if let Some(own) = claims.get(&of.name) {
+            all.add(Amounts::of(&own.each, own.promised(now).saturating_sub(own.missing())));
+        }
+        let first = claims.values().filter(|claim| claim.promised(now) > 0).min_by_key(|claim| claim.asked_at);
+        let before = first.and_then(|claim| claim.taken.as_ref());
+        let counted = report.zip(before).map(|(report, before)| report.taken().since(before));
+        let open = counted.map_or(Replicas::MAX, |counted| all.since(&counted).displaced(each));
+        let left = free.saturating_sub(promised.displaced(each).min(open).max(missing.displaced(each)));
         let first = others().filter(|claim| claim.ask.waiting > 0 && claim.standing < *of);
         first.fold(left, |left, claim| {
             // What has no room for one of its pods keeps nothing from others.
@@ -108,19 +136,26 @@ impl Ledger {
         })
     }
 
-    /// Replaces what an object asks for: `asks` by cluster, each replica of `each`.
-    pub fn ask<'a>(
+    /// Replaces what an object asks for: `asks` by cluster, each replica of `each`; `report` is the last one of a cluster.
+    pub fn ask<'a, 's>(
         &mut self,
         standing: &Standing,
         each: &Demand,
         asks: impl IntoIterator<Item = (&'a str, Ask)>,
+        report: impl Fn(&str) -> Option<&'s Summary>,
         now: Timestamp,
     ) {
         let mut before = self.take(&standing.name);
         for (cluster, ask) in asks {
             let known = before.remove(cluster);
-            let claim = Claim::after(known, ask, each, standing, now);
+            if known.is_none() && ask.asked <= ask.current && ask.waiting == 0 {
+                continue;
+            }
+            let mut claim = Claim::after(known, ask, each, standing, now);
             if claim.promised(now) > 0 || ask.waiting > 0 {
+                if claim.asked_at == now {
+                    claim.taken = report(cluster).map(Summary::taken);
+                }
                 self.clusters.entry(cluster.to_owned()).or_default().insert(standing.name.clone(), claim);
             }
         }
@@ -129,12 +164,6 @@ impl Ledger {
     /// Forgets an object.
     pub fn forget(&mut self, name: &str) {
         self.take(name);
-    }
-
-    /// Replicas that are promised to an object and not reported yet, in all clusters.
-    #[must_use]
-    pub fn promised(&self, now: Timestamp) -> u64 {
-        self.clusters.values().flat_map(BTreeMap::values).map(|claim| u64::from(claim.promised(now))).sum()
     }
 
     fn take(&mut self, name: &str) -> HashMap<String, Claim> {
@@ -148,18 +177,16 @@ impl Ledger {
 }
 
 impl Claim {
-    /// What was known before goes on: a report counts the replicas that existed when it was made.
+    /// What was known before goes on: a report counts the replicas that existed when it was made. What exists when it is
+    /// first seen was there before.
     fn after(known: Option<Self>, ask: Ask, each: &Demand, standing: &Standing, now: Timestamp) -> Self {
-        let (counted, since) = match known {
-            Some(known) if ask.current > known.ask.current => {
-                let counted = if known.is_reported(now) { known.ask.current } else { known.counted };
-                (counted, now)
-            }
-            Some(known) => (known.counted.min(ask.current), known.since),
-            // What exists when it is first seen was there before.
-            None => (ask.current, now),
-        };
-        Self { ask, counted, since, each: each.clone(), standing: standing.clone() }
+        let known = known.filter(|known| known.promised(now) > 0);
+        let (asked_at, taken) = known.as_ref().map_or((now, None), |known| (known.asked_at, known.taken.clone()));
+        let (counted, since) = known.map_or((ask.current, now), |known| {
+            let counted = if known.is_reported(now) { known.ask.current } else { known.counted };
+            if ask.current > known.ask.current { (counted, now) } else { (known.counted.min(ask.current), known.since) }
+        });
+        Self { ask, counted, since, asked_at, taken, each: each.clone(), standing: standing.clone() }
     }
 }
 
@@ -187,25 +214,24 @@ mod tests {
 
     /// What `b` may have of ten free replicas.
     fn left(ledger: &Ledger, of: &Standing, second: i64) -> Replicas {
-        ledger.left("member1", of, &each(CPU), 10, at(second))
+        ledger.left("member1", of, &each(CPU), (10, None), at(second))
     }
 
     #[test]
     fn what_was_asked_for_is_taken_until_reports_count_it() {
         let (a, b) = (standing("a", Rank::Load), standing("b", Rank::Replace));
         let mut ledger = Ledger::default();
-        ledger.ask(&a, &each(CPU), asks(7, 4, 0), at(0));
+        ledger.ask(&a, &each(CPU), asks(7, 4, 0), |_| None, at(0));
         assert_eq!((left(&ledger, &b, 0), left(&ledger, &a, 0)), (7, 10), "its own is for the plan to count");
-        assert_eq!(ledger.promised(at(0)), 3);
         // They exist, and the report may be older.
-        ledger.ask(&a, &each(CPU), asks(7, 7, 0), at(5));
+        ledger.ask(&a, &each(CPU), asks(7, 7, 0), |_| None, at(5));
         assert_eq!([5, 34, 35].map(|second| left(&ledger, &b, second)), [7, 7, 10]);
-        ledger.ask(&a, &each(CPU), asks(7, 7, 0), at(40));
+        ledger.ask(&a, &each(CPU), asks(7, 7, 0), |_| None, at(40));
         assert_eq!(ledger.clusters.len(), 0, "a quiet fleet keeps nothing");
         // What was not asked for was there before.
-        ledger.ask(&a, &each(CPU), asks(9, 9, 0), at(41));
+        ledger.ask(&a, &each(CPU), asks(9, 9, 0), |_| None, at(41));
         assert_eq!(left(&ledger, &b, 41), 10);
-        ledger.ask(&a, &each(CPU), asks(12, 9, 0), at(42));
+        ledger.ask(&a, &each(CPU), asks(12, 9, 0), |_| None, at(42));
         assert_eq!((left(&ledger, &b, 42), left(&ledger, &b, 4200)), (7, 7), "as long as it does not run");
         ledger.forget("a");
         assert_eq!(left(&ledger, &b, 42), 10);
@@ -215,19 +241,23 @@ mod tests {
     fn each_takes_what_its_pods_request() {
         let mut ledger = Ledger::default();
         let large = each(&[("cpu", "2"), ("memory", "1Gi")]);
-        ledger.ask(&standing("a", Rank::Load), &large, asks(5, 3, 0), at(0));
+        ledger.ask(&standing("a", Rank::Load), &large, asks(5, 3, 0), |_| None, at(0));
         assert_eq!(left(&ledger, &standing("b", Rank::Load), 0), 6, "two of two CPUs each");
         let small = each(&[("cpu", "300m")]);
-        assert_eq!(ledger.left("member1", &standing("b", Rank::Load), &small, 33, at(0)), 19, "rounded for safety");
+        assert_eq!(
+            ledger.left("member1", &standing("b", Rank::Load), &small, (33, None), at(0)),
+            19,
+            "rounded for safety"
+        );
         let other = each(&[("nvidia.com/gpu", "1")]);
-        assert_eq!(ledger.left("member1", &standing("b", Rank::Load), &other, 4, at(0)), 2, "pods count, too");
+        assert_eq!(ledger.left("member1", &standing("b", Rank::Load), &other, (4, None), at(0)), 2, "pods count, too");
     }
 
     #[test]
     fn who_comes_first_is_waited_for_by_those_behind_it() {
         let mut ledger = Ledger::default();
         let first = Standing { priority: Reverse(5), ..standing("a", Rank::Min) };
-        ledger.ask(&first, &each(CPU), asks(2, 2, 4), at(0));
+        ledger.ask(&first, &each(CPU), asks(2, 2, 4), |_| None, at(0));
         let behind = [
             standing("b", Rank::Load),
             standing("b", Rank::Min),
@@ -237,10 +267,31 @@ mod tests {
         assert_eq!(behind.map(|of| left(&ledger, &of, 0)), [6, 6, 10, 10]);
         let aged = |second| Standing { created: Some(at(second)), priority: Reverse(5), ..standing("b", Rank::Min) };
         let old = Standing { created: Some(at(100)), ..first.clone() };
-        ledger.ask(&old, &each(CPU), asks(2, 2, 4), at(0));
+        ledger.ask(&old, &each(CPU), asks(2, 2, 4), |_| None, at(0));
         assert_eq!([99, 101].map(|second| left(&ledger, &aged(second), 0)), [10, 6], "the older object comes first");
         // One pod of it does not fit: what is free is of no use to it.
-        ledger.ask(&old, &each(&[("cpu", "16")]), asks(2, 2, 4), at(0));
+        ledger.ask(&old, &each(&[("cpu", "16")]), asks(2, 2, 4), |_| None, at(0));
         assert_eq!(left(&ledger, &aged(101), 0), 10);
+    }
+
+    #[test]
+    fn what_a_report_counts_since_is_part_of_what_was_asked_for() {
+        let report = |taken: &str| {
+            Summary::read(vec![("cpu", "20"), ("pods", "100")], vec![("cpu", taken), ("pods", taken)], Vec::new())
+        };
+        let (empty, half, full) = (report("4"), report("6"), report("8"));
+        let mut ledger = Ledger::default();
+        ledger.ask(&standing("a", Rank::Replace), &each(CPU), asks(2, 0, 0), |_| Some(&empty), at(0));
+        ledger.ask(&standing("b", Rank::Replace), &each(CPU), asks(2, 0, 0), |_| Some(&empty), at(2));
+        let left = |ledger: &Ledger, report: &Summary| {
+            let of = standing("c", Rank::Replace);
+            let free = report.available(&each(CPU));
+            ledger.left("member1", &of, &each(CPU), (free, Some(report)), at(10))
+        };
+        // Those that do not exist yet are in no report, whatever it counts.
+        assert_eq!([&empty, &half].map(|report| left(&ledger, report)), [12, 10]);
+        ledger.ask(&standing("a", Rank::Replace), &each(CPU), asks(2, 2, 0), |_| Some(&half), at(4));
+        ledger.ask(&standing("b", Rank::Replace), &each(CPU), asks(2, 2, 0), |_| Some(&half), at(5));
+        assert_eq!([&empty, &half, &full].map(|report| left(&ledger, report)), [12; 3], "twelve are left of sixteen");
     }
 }

@@ -60,7 +60,7 @@ fn g2_duplicated_follows_the_candidates() {
     let leaving = Cluster { is_candidate: false, state: ClusterState::Leaving { evicted: false }, ..runs("m4", 5) };
     let clusters = vec![runs("m1", 1), runs("m2", 4), runs("m3", 20), leaving, cluster("m5")];
     let mut request = request(total(3, 10), Policy::Duplicated, clusters);
-    assert_eq!(binding(&plan(&request)), entries([("m1", 3), ("m2", 4), ("m3", 10), ("m5", 5)]), "m5 runs those of m4");
+    assert_eq!(binding(&plan(&request)), entries([("m1", 6), ("m2", 4), ("m3", 10), ("m5", 3)]), "m1 runs those of m4");
     (request.clusters[3].ready, request.clusters[3].current) = (0, Some(0));
     let plan = plan(&request);
     assert_eq!(targets(&plan), named([("m1", 3, 10), ("m2", 3, 10), ("m3", 3, 10), ("m5", 3, 10)]));

@@ -2,7 +2,7 @@
 //! Pure.
 
 use super::row::{Row, assigned, bound, sum};
-use super::{ClusterState, Request};
+use super::{Cluster, ClusterState, Request};
 use crate::decision::ledger::{Ask, Rank};
 use crate::decision::split::Replicas;
 
@@ -19,7 +19,7 @@ impl Request<'_> {
         let loaded = |load| self.is_above(load);
         if replaces {
             Rank::Replace
-        } else if sum(serving().map(|cluster| cluster.running())) < least {
+        } else if sum(serving().map(Cluster::running)) < least {
             Rank::Min
         } else if serving().any(|cluster| cluster.memory.scale_up_blocked.is_some() || cluster.load.is_some_and(loaded))
         {

@@ -89,7 +89,7 @@ impl<'a> Receivers<'a> {
     /// * StaticWeighted: split by weight.
     /// * DynamicWeighted: split by free capacity, on top of what runs; the excess over the limits goes to the others by
     ///   capacity, or evenly where no cluster has any: unassigned bounds could not be used once there is free capacity.
-    /// * Aggregated: one after the other up to its capacity, largest first; the excess over all capacity goes to the
+    /// * Aggregated: one after the other up to its capacity, those that run some first, then the largest; the excess over all capacity goes to the
     ///   largest.
     /// * Prioritized: the same by priority. Clusters of one priority share by capacity: none of them is first.
     pub(super) fn distribute(&mut self, policy: Policy, total: Replicas) {
@@ -155,7 +155,9 @@ impl<'a> Receivers<'a> {
         let mut order: Vec<&mut Receiver<'a>> = self.0.iter_mut().collect();
         order.sort_unstable_by_key(|one| {
             let priority = if by_priority { one.cluster.priority } else { None };
-            (Reverse(priority), Reverse(one.capacity), Reverse(one.cluster.current), one.at)
+            // As in Karmada, those that run some come first.
+            let runs = !by_priority && one.cluster.running() > 0;
+            (Reverse(priority), Reverse(runs), Reverse(one.capacity), Reverse(one.cluster.current), one.at)
         });
         if !by_priority {
             steady(&mut order);

@@ -5,14 +5,18 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
+use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
-use super::progress::Published;
+use super::observe::PlacementSpec;
+use super::progress::{Published, bound};
 use super::status::{self, Planned};
 use super::worker::FederatedHpaWorker;
 use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPAStatus};
-use crate::controller::failure::{WriteError, reason};
+use crate::controller::failure::{Failure, WriteError, reason};
 use crate::controller::key::Key;
+use crate::convert::instant::stored;
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
+use crate::decision::plan::plan;
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ObjectFigures;
 
@@ -88,6 +92,43 @@ impl FederatedHpaWorker {
         self.reporter.metrics.conditions.set(&key.to_string(), words);
         let mode = self.mode(entry).map_or("", Mode::name);
         self.reporter.metrics.objects.set((&key.namespace, &key.name), &figures(mode, entry, status, desired));
+    }
+
+    /// Writes only the status.
+    pub(super) async fn publish_status(
+        &self,
+        leader: &Leader,
+        view: &View,
+        failure: Option<&Failure>,
+    ) -> Result<(), WriteError> {
+        let now = (self.clock)();
+        let entry = &view.federated_hpa;
+        let status = match bound(view) {
+            _ if !self.serves(entry) => return Ok(()),
+            // What is not taken over has no plan: its waits would pass before anything is written.
+            Some(binding) if entry.held() && !entry.is_retargeted() => {
+                let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return Ok(()) };
+                let placement_spec = placement_spec.admitting(Vec::new());
+                let mut observed = self.observe(leader, view, binding, &placement_spec, now);
+                observed.leave_promised(&self.live, &self.live.ledger.lock(), view, binding, now);
+                let plan = plan(&observed.request);
+                status::planned(view, &observed, &plan, failure, now).whole()
+            }
+            _ => {
+                let Some(failure) = failure else { return Ok(()) };
+                let parts = ("False", failure.reason, failure.message.clone());
+                // What fails of a hand-back does not end it.
+                let hand_back_start_time = entry.hand_back_start().and_then(stored);
+                FederatedHPAStatus { hand_back_start_time, ..status::unplanned(entry, parts.clone(), parts, now) }
+            }
+        };
+        let status = self.too_large.fit(&entry.key(), status);
+        self.count(entry, &status);
+        if status::is_stored(entry, &status) {
+            return Ok(());
+        }
+        // The failure was already reported.
+        self.put(leader, entry, &status).await
     }
 
     /// Removes the metrics of an object that is gone, or no longer handled.

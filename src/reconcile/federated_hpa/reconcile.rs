@@ -12,10 +12,11 @@ use super::evictions::evicts_unreplaced;
 use super::observe::confirmation;
 use super::observe::foreign_hpas::{self, Found};
 use super::observe::members::TIMES;
+use super::observe::promised::standing;
 use super::observe::upstream::upstream_until;
 use super::observe::{Observed, PlacementSpec, observe, whole_seconds, workload};
 use super::preflight::divided;
-use super::progress::{LOOK_AGAIN, Progress, Published, bound};
+use super::progress::{LOOK_AGAIN, Progress, Published};
 use super::status::{self, Planned};
 use super::wholeness::Wholeness;
 use super::worker::FederatedHpaWorker;
@@ -23,14 +24,13 @@ use super::write::apply::ApplyContext;
 use super::write::counted::is_counted;
 use super::write::rewrite;
 use super::write::takeover::Taken;
-use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::engine::Ended;
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
-use crate::convert::instant::stored;
 use crate::decision::backoff::{self, ErrorClass};
+use crate::decision::ledger::Rank;
 use crate::decision::phase::{ObjectPhase, phase};
-use crate::decision::plan::{Plan, plan};
+use crate::decision::plan::Plan;
 use crate::runtime::clock::steady;
 use crate::runtime::leader::{Leader, LeaseLost};
 
@@ -122,7 +122,9 @@ impl FederatedHpaWorker {
             if let Some(failure) = retry_state.failure.as_ref().filter(|_| new) {
                 self.reporter.failed(leader, &view.federated_hpa, failure);
             }
-            if let Err(WriteError::LeaseLost(lost)) = self.publish_status(leader, &view, &retry_state).await {
+            if let Err(WriteError::LeaseLost(lost)) =
+                self.publish_status(leader, &view, retry_state.failure.as_ref()).await
+            {
                 return Err(lost);
             }
         }
@@ -197,7 +199,7 @@ impl FederatedHpaWorker {
     }
 
     /// Observes as the leader that acts.
-    fn observe<'a>(
+    pub(super) fn observe<'a>(
         &self,
         leader: &Leader,
         view: &'a View,
@@ -245,14 +247,15 @@ impl FederatedHpaWorker {
         let mut observed = self.observe(leader, view, binding, &none, now);
         // A suspended object takes no turn of another one.
         let waiting = if observed.request.suspended { &[] } else { &*observed.waiting };
-        let (admitted, turn) = self.queue.ask(&view.federated_hpa.key(), waiting, self.live.failover.rate);
+        let standing = standing(view, binding, Rank::Replace);
+        let (admitted, turn) = self.queue.ask(&view.federated_hpa.key(), &standing, waiting, self.live.failover.rate);
         let placement_spec = placement_spec.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
             observed = self.observe(leader, view, binding, &placement_spec, now);
         }
         let (first, waits) = {
             let mut ledger = self.live.ledger.lock();
-            observed.leave_promised(&ledger, view, binding, now);
+            observed.leave_promised(&self.live, &ledger, view, binding, now);
             observed.promise(&mut ledger, view, binding, now)
         };
         let asks = observed.asks(&first);
@@ -264,7 +267,7 @@ impl FederatedHpaWorker {
             informed = self.observe(leader, view, binding, &placement_spec, now);
             let (plan, waits) = {
                 let mut ledger = self.live.ledger.lock();
-                informed.leave_promised(&ledger, view, binding, now);
+                informed.leave_promised(&self.live, &ledger, view, binding, now);
                 informed.promise(&mut ledger, view, binding, now)
             };
             (&informed, plan, waits)
@@ -358,43 +361,6 @@ impl FederatedHpaWorker {
         let foreign = foreign_hpas::refresh(&self.live, view, now);
         let missed = rewrite::next(view, now);
         confirmation::refresh(&self.live, view, now).into_iter().chain(pods).chain(foreign).chain(missed).min()
-    }
-
-    /// Writes only the status.
-    async fn publish_status(
-        &self,
-        leader: &Leader,
-        view: &View,
-        retry_state: &FederatedHpaRetryState,
-    ) -> Result<(), WriteError> {
-        let now = (self.clock)();
-        let entry = &view.federated_hpa;
-        let status = match bound(view) {
-            _ if !self.serves(entry) => return Ok(()),
-            // What is not taken over has no plan: its waits would pass before anything is written.
-            Some(binding) if entry.held() && !entry.is_retargeted() => {
-                let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return Ok(()) };
-                let placement_spec = placement_spec.admitting(Vec::new());
-                let mut observed = self.observe(leader, view, binding, &placement_spec, now);
-                observed.leave_promised(&self.live.ledger.lock(), view, binding, now);
-                let plan = plan(&observed.request);
-                status::planned(view, &observed, &plan, retry_state.failure.as_ref(), now).whole()
-            }
-            _ => {
-                let Some(failure) = &retry_state.failure else { return Ok(()) };
-                let parts = ("False", failure.reason, failure.message.clone());
-                // What fails of a hand-back does not end it.
-                let hand_back_start_time = entry.hand_back_start().and_then(stored);
-                FederatedHPAStatus { hand_back_start_time, ..status::unplanned(entry, parts.clone(), parts, now) }
-            }
-        };
-        let status = self.too_large.fit(&entry.key(), status);
-        self.count(entry, &status);
-        if status::is_stored(entry, &status) {
-            return Ok(());
-        }
-        // The failure was already reported.
-        self.put(leader, entry, &status).await
     }
 }
 

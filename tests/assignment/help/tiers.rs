@@ -111,7 +111,7 @@ fn what_a_failed_cluster_had_opens_another_one_only_where_the_open_ones_have_no_
         targets(&plan(&request))
     };
     assert_eq!(failed(8), named([("m2", 0, 0), ("m3", 2, 24)]));
-    assert_eq!(failed(4), named([("m2", 1, 18), ("m3", 1, 6)]));
+    assert_eq!(failed(4), named([("m2", 1, 9), ("m3", 2, 15)]));
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod recovery_refusals;
 mod refusals;
 mod release;
 pub mod scalers;
+mod shared;
 mod simulated;
 mod stale;
 mod straight;

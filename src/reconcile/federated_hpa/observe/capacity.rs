@@ -29,6 +29,11 @@ pub trait Capacity: Send + Sync + 'static {
     /// the only result is that there is no limit, `most` fit.
     fn room(&self, cluster: &str, summary: Option<&Summary>, requirements: &Requirements, most: Replicas) -> Room;
 
+    /// Whether an estimator has answered for this cluster, maybe a while ago.
+    fn is_estimated(&self, _cluster: &str, _requirements: &Requirements) -> bool {
+        false
+    }
+
     /// Cached number of unschedulable replicas of `workload` in `cluster`; `None` while unknown.
     fn unschedulable(&self, _cluster: &str, _workload: &ObjectReference) -> Option<Replicas> {
         None
@@ -121,6 +126,10 @@ impl Capacity for Rooms {
         let general = summary.map_or(Answer::Unknown, |summary| Answer::Fits(summary.available(demand)));
         let accurate = self.answer(cluster, requirements);
         Room { available: smallest([general, accurate], most), whole: summary.map(|summary| summary.whole(demand)) }
+    }
+
+    fn is_estimated(&self, cluster: &str, requirements: &Requirements) -> bool {
+        self.answer(cluster, requirements) != Answer::Unknown
     }
 
     fn unschedulable(&self, cluster: &str, workload: &ObjectReference) -> Option<Replicas> {

@@ -1,6 +1,6 @@
 //! Tolerations of failed clusters, and the rate of failovers over all objects. No I/O.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::controller::key::Key;
 use crate::decision::fleet::patience::Patience;
+use crate::decision::ledger::Standing;
 use crate::decision::plan::REPLACEMENT;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::runtime::clock::steady;
@@ -51,7 +52,7 @@ impl Default for Settings {
     }
 }
 
-/// Limits the rate of failovers.
+/// Limits the rate of failovers: who comes first where capacity is scarce fails over first.
 #[derive(Debug, Default)]
 pub struct Queue(Mutex<AdmittedFailovers>);
 
@@ -61,14 +62,17 @@ struct AdmittedFailovers {
     next: Option<Instant>,
     /// Admitted clusters, and when.
     admitted: HashMap<(Key, String), Instant>,
+    /// Objects that wait, and until when they count: they ask again before.
+    waiting: BTreeMap<Standing, Instant>,
 }
 
 impl Queue {
     /// Which of the clusters of an object may fail over now, and after how long to ask for the others.
-    pub fn ask(&self, key: &Key, clusters: &[&str], rate: f64) -> (Vec<String>, Option<Duration>) {
+    pub fn ask(&self, key: &Key, standing: &Standing, clusters: &[&str], rate: f64) -> (Vec<String>, Option<Duration>) {
         let now = steady();
         let mut state = self.0.lock();
         state.admitted.retain(|_, since| now.saturating_duration_since(*since) < TURN);
+        state.waiting.retain(|_, until| *until > now);
         let between = Duration::try_from_secs_f64(1.0 / rate.max(0.0)).map_or(MOST, |between| between.min(MOST));
         let mut admitted = Vec::new();
         for cluster in clusters {
@@ -80,13 +84,18 @@ impl Queue {
             if rate <= 0.0 {
                 return (admitted, Some(MOST));
             }
-            if let Some(next) = state.next.filter(|next| *next > now) {
-                return (admitted, Some(next.saturating_duration_since(now)));
+            let first = state.waiting.first_key_value().is_none_or(|(first, _)| first >= standing);
+            let wait = state.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
+            if !wait.is_zero() || !first {
+                let again = if wait.is_zero() { between } else { wait };
+                state.waiting.extend(now.checked_add(again.saturating_mul(2)).map(|until| (standing.clone(), until)));
+                return (admitted, Some(again));
             }
             state.next = now.checked_add(between);
             admitted.push(who.1.clone());
             state.admitted.insert(who, now);
         }
+        state.waiting.remove(standing);
         (admitted, None)
     }
 }
@@ -94,16 +103,37 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decision::ledger::Rank;
+    use std::cmp::Reverse;
+
+    fn standing(key: &Key, priority: i32) -> Standing {
+        Standing { rank: Rank::Replace, priority: Reverse(priority), created: None, name: key.to_string() }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn one_after_the_other_may_fail_over() {
         let queue = Queue::default();
         let [one, two] = ["one", "two"].map(|name| Key::new("prod", name));
-        assert_eq!(queue.ask(&one, &["a"], 0.5), (vec!["a".to_owned()], None));
-        assert_eq!(queue.ask(&one, &["a"], 0.5), (vec!["a".to_owned()], None), "its turn lasts a while");
-        assert_eq!(queue.ask(&two, &["a"], 0.5), (Vec::new(), Some(Duration::from_secs(2))));
+        let ask = |key: &Key, clusters: &[&str], rate| queue.ask(key, &standing(key, 0), clusters, rate);
+        assert_eq!(ask(&one, &["a"], 0.5), (vec!["a".to_owned()], None));
+        assert_eq!(ask(&one, &["a"], 0.5), (vec!["a".to_owned()], None), "its turn lasts a while");
+        assert_eq!(ask(&two, &["a"], 0.5), (Vec::new(), Some(Duration::from_secs(2))));
         tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(queue.ask(&two, &["a", "b"], 0.5), (vec!["a".to_owned()], Some(Duration::from_secs(2))));
-        assert_eq!(queue.ask(&two, &["c"], 0.0), (Vec::new(), Some(MOST)), "none at all");
+        assert_eq!(ask(&two, &["a", "b"], 0.5), (vec!["a".to_owned()], Some(Duration::from_secs(2))));
+        assert_eq!(ask(&two, &["c"], 0.0), (Vec::new(), Some(MOST)), "none at all");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_first_fails_over_first() {
+        let queue = Queue::default();
+        let keys = ["one", "low", "high"].map(|name| Key::new("prod", name));
+        let ask = |at: usize, priority| queue.ask(&keys[at], &standing(&keys[at], priority), &["a"], 0.5);
+        let (now, wait) = ((vec!["a".to_owned()], None), (Vec::new(), Some(Duration::from_secs(2))));
+        assert_eq!([ask(0, 0), ask(1, 1), ask(2, 2)], [now.clone(), wait.clone(), wait.clone()]);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!([ask(1, 1), ask(2, 2), ask(1, 1)], [wait.clone(), now.clone(), wait]);
+        // One that no longer asks keeps nobody waiting.
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(ask(1, 1), now);
     }
 }

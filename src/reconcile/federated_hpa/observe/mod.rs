@@ -9,7 +9,7 @@ pub mod kind;
 mod known;
 pub mod live_state;
 pub mod members;
-mod promised;
+pub mod promised;
 pub mod upstream;
 
 use jiff::Timestamp;

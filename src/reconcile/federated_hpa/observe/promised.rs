@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Observed;
+use super::live_state::LiveState;
 use crate::decision::ledger::{Ledger, Rank, Standing};
 use crate::decision::plan::{Plan, plan};
 use crate::reconcile::federated_hpa::cache::View;
@@ -14,7 +15,8 @@ use crate::reconcile::federated_hpa::cache::entry::Binding;
 const AGAIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// Who comes first where capacity is scarce.
-fn standing(view: &View, binding: &Binding, rank: Rank) -> Standing {
+#[must_use]
+pub fn standing(view: &View, binding: &Binding, rank: Rank) -> Standing {
     let object = &view.federated_hpa.object;
     Standing {
         rank,
@@ -26,11 +28,20 @@ fn standing(view: &View, binding: &Binding, rank: Rank) -> Standing {
 
 impl Observed<'_> {
     /// Takes what is promised to others from the free capacity of each cluster.
-    pub fn leave_promised(&mut self, ledger: &Ledger, view: &View, binding: &Binding, now: Timestamp) {
+    pub fn leave_promised(
+        &mut self,
+        live: &LiveState,
+        ledger: &Ledger,
+        view: &View,
+        binding: &Binding,
+        now: Timestamp,
+    ) {
         let Some(each) = self.requirements.demand() else { return };
         let standing = standing(view, binding, self.request.rank());
         for cluster in &mut self.request.clusters {
-            let left = |free| ledger.left(cluster.name, &standing, each, free, now);
+            let reported = !live.capacity.is_estimated(cluster.name, &self.requirements);
+            let report = view.cluster(cluster.name).and_then(|entry| entry.summary.as_ref()).filter(|_| reported);
+            let left = |free| ledger.left(cluster.name, &standing, each, (free, report), now);
             cluster.available = cluster.available.map(left);
         }
     }
@@ -47,7 +58,8 @@ impl Observed<'_> {
         let plan = plan(&self.request);
         let Some(each) = self.requirements.demand() else { return (plan, None) };
         let standing = standing(view, binding, self.request.rank());
-        ledger.ask(&standing, each, plan.asks.iter().copied(), now);
+        let report = |name: &str| view.cluster(name)?.summary.as_ref();
+        ledger.ask(&standing, each, plan.asks.iter().copied(), report, now);
         let waits = plan.asks.iter().any(|(_, ask)| ask.waiting > 0);
         (plan, now.checked_add(AGAIN).ok().filter(|_| waits))
     }

@@ -1,0 +1,100 @@
+//! Stories of several workloads that need the same free capacity.
+
+use fhpa::playground::fleet::Plan;
+use fhpa::playground::json::{int, text};
+use serde_json::{Value, json};
+
+use super::capacity::node;
+use super::help::leads;
+use super::{Stage, deployment, hpa, plan, policy, weights};
+
+/// Members with room for so many replicas, and workloads `w1`, `w2`, ... of two replicas each in these members.
+async fn fleet(members: &[i64], workloads: &[usize]) -> Stage {
+    let stage = Stage::with(Plan { nodes: 0, ..plan(u32::try_from(members.len()).unwrap()) }).await;
+    for (at, fits) in members.iter().enumerate() {
+        node(&stage, &format!("member{}", at + 1), *fits).await;
+    }
+    for (at, member) in workloads.iter().enumerate() {
+        let name = format!("w{}", at + 1);
+        let mut weight = vec![0; *member];
+        weight[member - 1] = 1;
+        let mut placed = policy(weights(&weight));
+        placed["metadata"]["name"] = json!(name);
+        placed["spec"]["resourceSelectors"][0]["name"] = json!(name);
+        stage.create(placed).await;
+        stage.create(deployment(&name, 2)).await;
+    }
+    stage.pass(30).await;
+    stage
+}
+
+/// A FederatedHPA for each workload.
+async fn scaled(stage: &Stage, workloads: usize, min: i32, max: i32, more: &Value) {
+    for at in 1..=workloads {
+        let name = format!("w{at}");
+        let mut object = hpa(min, max, more.clone());
+        object["metadata"]["name"] = json!(name);
+        object["spec"]["scaleTargetRef"]["name"] = json!(name);
+        stage.create(object).await;
+    }
+}
+
+/// Ready replicas of each workload in clusters that answer.
+async fn ready(stage: &Stage, workloads: usize, away: &[&str]) -> Vec<i64> {
+    let mut all = Vec::new();
+    for at in 1..=workloads {
+        let mut sum = 0;
+        for cluster in stage.fleet.names().filter(|cluster| !away.contains(cluster)) {
+            let found = stage.member(cluster, "Deployment", &format!("w{at}")).await;
+            sum += found.and_then(|found| int(&found, "/status/readyReplicas")).unwrap_or_default();
+        }
+        all.push(sum);
+    }
+    all
+}
+
+/// Pods that find no node.
+async fn pending(stage: &Stage, away: &[&str]) -> usize {
+    let mut pending = 0;
+    for cluster in stage.fleet.names().filter(|cluster| !away.contains(cluster)) {
+        let objects = fhpa::playground::objects::Objects::new(stage.fleet.member(cluster).unwrap().client());
+        let pods = objects.list(&super::kind("Pod"), "prod").await.unwrap();
+        pending += pods.iter().filter(|pod| text(pod, "/spec/nodeName").is_empty()).count();
+    }
+    pending
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_cluster_leaves_no_workload_below_its_min_where_there_is_room_for_all() {
+    let stage = fleet(&[16, 8, 8], &[1, 1, 1, 1, 1, 1, 2, 2]).await;
+    let one = leads(&stage, "one").await;
+    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
+    scaled(&stage, 8, 2, 4, &aggregated).await;
+    stage.pass(120).await;
+    assert_eq!(ready(&stage, 8, &[]).await, [2; 8]);
+    stage.fleet.fail("member1", true).unwrap();
+    stage.pass(420).await;
+    assert_eq!(ready(&stage, 8, &["member1"]).await, [2; 8], "pending: {}", pending(&stage, &["member1"]).await);
+    stage.pass(600).await;
+    assert_eq!(ready(&stage, 8, &["member1"]).await, [2; 8]);
+    assert_eq!(pending(&stage, &["member1"]).await, 0);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_there_is_room_for_one_workload_the_greater_priority_is_replaced_first() {
+    for first in ["w1", "w2"] {
+        let stage = fleet(&[8, 2], &[1, 1]).await;
+        let priority = json!({"spec": {"schedulePriority": {"priority": 1000}}});
+        stage.patch("ResourceBinding", &format!("{first}-deployment"), priority).await;
+        let one = leads(&stage, "one").await;
+        let weighted = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
+        scaled(&stage, 2, 2, 4, &weighted).await;
+        stage.pass(120).await;
+        stage.fleet.fail("member1", true).unwrap();
+        stage.pass(600).await;
+        let expected = if first == "w1" { [2, 0] } else { [0, 2] };
+        assert_eq!(ready(&stage, 2, &["member1"]).await, expected, "{first} comes first");
+        one.stop().await;
+    }
+}
