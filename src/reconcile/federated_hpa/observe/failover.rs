@@ -19,6 +19,8 @@ pub const FAILOVER_PAUSED: &str = "FailoverPaused";
 
 /// A cluster that was admitted must fail over within this time, or it waits again.
 const TURN: Duration = Duration::from_mins(1);
+/// A cluster fails for all objects at once: so long they are gathered before the first fails over.
+const GATHER: Duration = Duration::from_secs(1);
 /// Longest wait, regardless of the rate.
 const MOST: Duration = Duration::from_secs(1000);
 
@@ -84,10 +86,11 @@ impl Queue {
             if rate <= 0.0 {
                 return (admitted, Some(MOST));
             }
+            let known = state.waiting.contains_key(standing);
             let first = state.waiting.first_key_value().is_none_or(|(first, _)| first >= standing);
             let wait = state.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
-            if !wait.is_zero() || !first {
-                let again = if wait.is_zero() { between } else { wait };
+            if !wait.is_zero() || !first || !known {
+                let again = if known && wait.is_zero() { between } else { wait.max(GATHER) };
                 state.waiting.extend(now.checked_add(again.saturating_mul(2)).map(|until| (standing.clone(), until)));
                 return (admitted, Some(again));
             }
@@ -115,11 +118,13 @@ mod tests {
         let queue = Queue::default();
         let [one, two] = ["one", "two"].map(|name| Key::new("prod", name));
         let ask = |key: &Key, clusters: &[&str], rate| queue.ask(key, &standing(key, 0), clusters, rate);
+        assert_eq!(ask(&one, &["a"], 0.5), (Vec::new(), Some(GATHER)), "others may come before it");
+        tokio::time::sleep(GATHER).await;
         assert_eq!(ask(&one, &["a"], 0.5), (vec!["a".to_owned()], None));
         assert_eq!(ask(&one, &["a"], 0.5), (vec!["a".to_owned()], None), "its turn lasts a while");
         assert_eq!(ask(&two, &["a"], 0.5), (Vec::new(), Some(Duration::from_secs(2))));
         tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!(ask(&two, &["a", "b"], 0.5), (vec!["a".to_owned()], Some(Duration::from_secs(2))));
+        assert_eq!(ask(&two, &["a", "b"], 0.5), (vec!["a".to_owned()], Some(Duration::from_secs(2))), "one of them");
         assert_eq!(ask(&two, &["c"], 0.0), (Vec::new(), Some(MOST)), "none at all");
     }
 
@@ -128,12 +133,15 @@ mod tests {
         let queue = Queue::default();
         let keys = ["one", "low", "high"].map(|name| Key::new("prod", name));
         let ask = |at: usize, priority| queue.ask(&keys[at], &standing(&keys[at], priority), &["a"], 0.5);
-        let (now, wait) = ((vec!["a".to_owned()], None), (Vec::new(), Some(Duration::from_secs(2))));
-        assert_eq!([ask(0, 0), ask(1, 1), ask(2, 2)], [now.clone(), wait.clone(), wait.clone()]);
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_eq!([ask(1, 1), ask(2, 2), ask(1, 1)], [wait.clone(), now.clone(), wait]);
+        let wait = |seconds| (Vec::new(), Some(Duration::from_secs(seconds)));
+        let now = (vec!["a".to_owned()], None);
+        assert_eq!([ask(0, 0), ask(1, 1), ask(2, 2)], [wait(1), wait(1), wait(1)]);
+        tokio::time::sleep(GATHER).await;
+        assert_eq!([ask(0, 0), ask(1, 1), ask(2, 2), ask(1, 1)], [wait(2), wait(2), now.clone(), wait(2)]);
         // One that no longer asks keeps nobody waiting.
-        tokio::time::sleep(Duration::from_secs(20)).await;
-        assert_eq!(ask(1, 1), now);
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert_eq!(ask(0, 0), wait(2));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(ask(0, 0), now);
     }
 }
