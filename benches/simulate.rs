@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use fhpa::decision::fleet::api_enablements::GroupVersionKind;
 use fhpa::decision::fleet::candidates::Intent;
 use fhpa::decision::fleet::placement::Placement;
 use fhpa::decision::fleet::{Member, Readiness};
@@ -35,7 +36,8 @@ fn site(number: u32) -> Site<'static> {
 
 fn main() {
     let placement = Placement::default();
-    let intent = Intent { assignment: None, affinity: None, placement: &placement, observed_group: "" };
+    let kind = GroupVersionKind::default();
+    let intent = Intent { assignment: None, kind, affinity: None, placement: &placement, observed_group: "" };
     let hour = 3600;
     let hours = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(HOURS).clamp(1, HOURS);
     let down = |at, from, to| Fault { from: from * hour, to: to * hour, trouble: Disruption::Down(at) };

@@ -73,6 +73,9 @@ pub struct ClusterStatus {
     /// For example `v1.31.2`.
     #[serde(deserialize_with = "null_as_default")]
     pub kubernetes_version: String,
+    /// The kinds that it serves.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    pub api_enablements: Vec<ApiEnablement>,
     /// Conditions.
     #[serde(deserialize_with = "null_as_default")]
     pub conditions: Vec<ClusterCondition>,
@@ -81,11 +84,35 @@ pub struct ClusterStatus {
     pub resource_summary: Value,
 }
 
+/// A version of an API group that it serves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ApiEnablement {
+    /// For example `apps/v1`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub group_version: String,
+    /// The kinds in it.
+    #[serde(deserialize_with = "null_as_default")]
+    pub resources: Vec<ApiResource>,
+}
+
+/// A kind that it serves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ApiResource {
+    /// For example `deployments`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub name: String,
+    /// For example `Deployment`.
+    #[serde(deserialize_with = "null_as_default")]
+    pub kind: String,
+}
+
 /// A condition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterCondition {
-    /// `Ready`
+    /// `Ready` or `CompleteAPIEnablements`.
     #[serde(rename = "type", deserialize_with = "null_as_default")]
     pub type_: String,
     /// `True`, `False` or `Unknown`.

@@ -1,11 +1,14 @@
 //! Member clusters, placements and the settings of the user for clusters: API objects -> core. No I/O.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use crate::api::cluster::{Cluster, ClusterCondition};
 use crate::api::{federated_hpa as api, resource_binding as binding};
+use crate::decision::fleet::api_enablements::ApiEnablements;
 use crate::decision::fleet::placement::{Group, Placement, ReplicaScheduling, StaticWeight, WeightPreference};
 use crate::decision::fleet::spread::{Spread, SpreadBy};
 use crate::decision::fleet::taint::{Taint, Toleration};
@@ -158,14 +161,30 @@ pub fn member(cluster: &Cluster) -> Member<'static> {
                 added: taint.time_added.as_ref().map(|time| time.0),
             })
             .collect(),
+        enablements: enablements(cluster),
         readiness: readiness(cluster),
         since: ready(cluster).and_then(|ready| ready.last_transition_time.as_ref()).map(|time| time.0),
         deleting: cluster.metadata.deletion_timestamp.is_some(),
     }
 }
 
+fn condition<'a>(cluster: &'a Cluster, type_: &str) -> Option<&'a ClusterCondition> {
+    cluster.status.conditions.iter().find(|condition| condition.type_ == type_)
+}
+
 fn ready(cluster: &Cluster) -> Option<&ClusterCondition> {
-    cluster.status.conditions.iter().find(|condition| condition.type_ == "Ready")
+    condition(cluster, "Ready")
+}
+
+/// The kinds that a member cluster serves, as last collected.
+fn enablements(cluster: &Cluster) -> ApiEnablements<'static> {
+    let mut kinds: BTreeMap<Text<'static>, Vec<Text<'static>>> = BTreeMap::new();
+    for served in &cluster.status.api_enablements {
+        let own = served.resources.iter().map(|resource| Cow::Owned(resource.kind.clone()));
+        kinds.entry(Cow::Owned(served.group_version.clone())).or_default().extend(own);
+    }
+    let complete = condition(cluster, "CompleteAPIEnablements").is_some_and(|complete| complete.status == "True");
+    ApiEnablements::Collected { kinds: Arc::new(kinds), complete }
 }
 
 /// Whether a member cluster answers, by its condition `Ready`.
@@ -229,6 +248,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::decision::fleet::api_enablements::{ApiEnablement, GroupVersionKind};
     use crate::decision::plan::Policy;
 
     #[test]
@@ -270,6 +290,25 @@ mod tests {
         ];
         assert_eq!(read.spread, expected);
         assert_eq!((read.tolerations[0].seconds, &*read.tolerations[0].operator), (Some(300), "Exists"));
+    }
+
+    #[test]
+    fn the_kinds_that_a_cluster_serves_are_read_as_karmada_collects_them() {
+        let of = |status: serde_json::Value| {
+            let wire: Cluster = serde_json::from_value(json!({"metadata": {"name": "a"}, "status": status})).unwrap();
+            let read = member(&wire);
+            ["Deployment", "CloneSet"]
+                .map(|kind| read.enablements.of(GroupVersionKind { group_version: "apps/v1", kind }))
+        };
+        let list = json!([{"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]},
+            {"groupVersion": "v1", "resources": null}]);
+        let complete = |status: &str| json!([{"type": "CompleteAPIEnablements", "status": status}]);
+        let (enabled, disabled, unknown) = (ApiEnablement::Enabled, ApiEnablement::Disabled, ApiEnablement::Unknown);
+        assert_eq!(of(json!({"apiEnablements": list, "conditions": complete("True")})), [enabled, disabled]);
+        assert_eq!(of(json!({"apiEnablements": list, "conditions": complete("False")})), [enabled, unknown]);
+        assert_eq!(of(json!({"apiEnablements": list})), [enabled, unknown]);
+        assert_eq!(of(json!({"apiEnablements": null, "conditions": complete("True")})), [disabled, disabled]);
+        assert_eq!(of(json!({})), [unknown, unknown]);
     }
 
     #[test]

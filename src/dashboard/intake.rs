@@ -261,6 +261,7 @@ impl ShownKind for Cluster {
 
     fn kept(mut self) -> Option<Self> {
         slim(&mut self.metadata);
+        self.status.api_enablements = Vec::new();
         Some(self)
     }
 

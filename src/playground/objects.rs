@@ -87,6 +87,19 @@ impl Kind {
     }
 }
 
+/// The resource of a kind that a server in this process serves.
+fn within(server: &ApiServer, api_version: &str, kind: &str) -> Option<Kind> {
+    let catalog = server.catalog();
+    let found = catalog.find_kind(api_version, kind)?;
+    found.versions.iter().find(|version| found.api_version(&version.name) == api_version)?;
+    Some(Kind {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        plural: found.plural.clone(),
+        namespaced: found.namespaced,
+    })
+}
+
 impl Objects {
     /// The objects of the server of `client`.
     #[must_use]
@@ -107,11 +120,15 @@ impl Objects {
         &self.client
     }
 
-    /// The resource of `kind`, looked up in the API server once; `None` when it does not serve the kind.
+    /// The resource of `kind`; `None` when the API server does not serve the kind. One that is not in this process is
+    /// asked once.
     ///
     /// # Errors
     /// When the API server does not answer.
     pub async fn kind(&self, api_version: &str, kind: &str) -> Result<Option<Kind>, kube::Error> {
+        if let Some(server) = &self.inside {
+            return Ok(within(server, api_version, kind));
+        }
         let key = (api_version.to_owned(), kind.to_owned());
         if let Some(known) = self.kinds.lock().get(&key) {
             return Ok(Some(known.clone()));
@@ -130,6 +147,21 @@ impl Objects {
             self.kinds.lock().insert(key, found.clone());
         }
         Ok(found)
+    }
+
+    /// The listed ones of the kinds that the server in this process serves, by their group and version, as Karmada
+    /// collects them of a member.
+    pub fn api_enablements(&self, listed: impl Fn(&str) -> bool) -> Vec<Value> {
+        let catalog = self.inside.as_ref().map(ApiServer::catalog);
+        let mut groups: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for resource in catalog.iter().flat_map(|catalog| catalog.iter()).filter(|resource| listed(&resource.kind)) {
+            for version in &resource.versions {
+                let served = json!({"name": resource.plural, "kind": resource.kind});
+                groups.entry(resource.api_version(&version.name)).or_default().push(served);
+            }
+        }
+        let entry = |(group_version, resources)| json!({"groupVersion": group_version, "resources": resources});
+        groups.into_iter().map(entry).collect()
     }
 
     /// All objects of a kind in `namespace`, or everywhere when it is empty, in order of namespace and name.

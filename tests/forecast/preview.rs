@@ -123,7 +123,8 @@ async fn what_stands_in_the_way_is_told_too() {
     let fleet = fleet().await;
     let judged = Judged::by(fleet.control()).await;
     let nowhere = hpa(9, json!({"clusterAffinity": {"clusterNames": ["nowhere"]}}));
-    let said = "no cluster is a candidate: check the placement of the workload and spec.clusterAffinity";
+    let said = "no cluster is a candidate: check the placement of the workload, spec.clusterAffinity, and which \
+                clusters serve its kind";
     assert!(judged.told(&nowhere, true).await.contains(&said.to_owned()), "{:?}", judged.told(&nowhere, true).await);
     let mut unbound = hpa(9, json!({}));
     unbound["spec"]["scaleTargetRef"]["name"] = "other".into();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fhpa::decision::fleet::api_enablements::GroupVersionKind;
 use fhpa::decision::fleet::candidates::Intent;
 use fhpa::decision::fleet::placement::Placement;
 use fhpa::decision::fleet::{Member, Readiness};
@@ -45,6 +46,7 @@ impl Given {
             },
             intent: Intent {
                 assignment: Some(&self.assignment),
+                kind: GroupVersionKind::default(),
                 affinity: None,
                 placement: &self.placement,
                 observed_group: "",

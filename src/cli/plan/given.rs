@@ -12,6 +12,7 @@ use super::centralized::outline::Outline as CentralizedOutline;
 use super::outline::{CodedMessage, Outline};
 use super::scenario::Scenario;
 use super::{PlanError, PlanOutput, is_distributed, policy};
+use crate::api::cluster::{ApiEnablement, ApiResource};
 use crate::api::propagation_policy::PropagationPolicy;
 use crate::api::resource_binding::{ObjectReference, Placement};
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
@@ -105,6 +106,9 @@ impl Manifests {
         for scenario in &self.scenarios {
             scenario.enter(hpa, &mut binding, &mut objects);
             scenario.metrics(&mut metrics);
+        }
+        for cluster in &mut objects.clusters {
+            assume_served(cluster, &binding.spec.resource);
         }
         if objects.clusters.is_empty() {
             let message =
@@ -232,6 +236,14 @@ impl PlanInput {
         let name = format!("{}/{}", text(metadata.namespace.as_ref()), text(metadata.name.as_ref()));
         let message = format!("{} {} has no ResourceBinding: it is not propagated", target.kind, target.name);
         PlanError::wrong(format!("FederatedHPA {name}: {message}"))
+    }
+}
+
+/// A cluster that is given without the kinds that it serves is taken to serve that of the workload.
+fn assume_served(cluster: &mut Cluster, workload: &ObjectReference) {
+    if cluster.status.api_enablements.is_empty() {
+        let resources = vec![ApiResource { kind: workload.kind.clone(), ..ApiResource::default() }];
+        cluster.status.api_enablements = vec![ApiEnablement { group_version: workload.api_version.clone(), resources }];
     }
 }
 

@@ -8,6 +8,7 @@ use super::given::SimulationInput;
 use crate::api::FederatedHPA;
 use crate::convert::{fleet, request, scaling};
 use crate::decision::defaults::Mode;
+use crate::decision::fleet::api_enablements::{ApiEnablements, GroupVersionKind};
 use crate::decision::fleet::candidates::Intent;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::settings;
@@ -48,6 +49,7 @@ pub(super) fn scenario<'a>(
     let SimulationInput { hpa, mode, document, .. } = subject;
     let intent = Intent {
         assignment: spec.assignment.as_ref(),
+        kind: GroupVersionKind::default(),
         affinity: spec.affinity.as_ref(),
         placement: &spec.placement,
         observed_group: "",
@@ -92,6 +94,7 @@ fn site<'a>(hpa: &FederatedHPA, cluster: &'a Cluster) -> Site<'a> {
             region: text(&cluster.region),
             zones: zone.map(text).into_iter().collect(),
             taints: Vec::new(),
+            enablements: ApiEnablements::Every,
             readiness: Readiness::Ready,
             deleting: false,
         },

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::Member;
 use super::affinity::takes;
+use super::api_enablements::{ApiEnablement, GroupVersionKind};
 use super::cluster_state::{Facts, Judgement, judge};
 use super::patience::{Past, Patience};
 use super::placement::{Group, Placement};
@@ -19,6 +20,8 @@ use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 pub struct Intent<'a> {
     /// `spec.federatedHPAAssignment` of the FederatedHPA.
     pub assignment: Option<&'a Assignment<'a>>,
+    /// The kind of the workload.
+    pub kind: GroupVersionKind<'a>,
     /// `spec.clusterAffinity` of the FederatedHPA: narrows the candidates of the placement.
     pub affinity: Option<&'a ClusterAffinity<'a>>,
     /// The placement on the ResourceBinding.
@@ -198,7 +201,9 @@ impl<'a> Look<'_, 'a> {
         let overflows = !selection.overflow.is_empty();
         let mut found = Found { clusters: Vec::new(), next: None, unmet: Vec::new(), waiting: Vec::new(), overflows };
         let taken = |member: &&Member<'_>| {
-            intent.affinity.is_none_or(|affinity| takes(affinity, member)) && selection.tier(member).is_some()
+            intent.affinity.is_none_or(|affinity| takes(affinity, member))
+                && selection.tier(member).is_some()
+                && self.may_run(member)
         };
         let spread = (!placement.spread.is_empty()).then(|| {
             let ranked = self.ranked(members.iter().filter(taken));
@@ -228,6 +233,18 @@ impl<'a> Look<'_, 'a> {
         }
         found.unmet = spread.map(|(_, unmet)| unmet).unwrap_or_default();
         found
+    }
+
+    /// Whether the cluster serves the kind of the workload (docs/placement.md#other-features-of-the-scheduler). Where
+    /// that is not known the workload stays, and does not come.
+    fn may_run(&self, member: &Member<'_>) -> bool {
+        match member.enablements.of(self.intent.kind) {
+            ApiEnablement::Enabled => true,
+            ApiEnablement::Disabled => false,
+            ApiEnablement::Unknown => {
+                self.past.held.contains(&*member.name) && !self.past.dying.contains(&*member.name)
+            }
+        }
     }
 
     fn facts(&self, name: &str, chosen: bool) -> Facts {

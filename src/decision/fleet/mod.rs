@@ -2,6 +2,7 @@
 //! Pure.
 
 pub mod affinity;
+pub mod api_enablements;
 pub mod candidates;
 pub mod cluster_state;
 pub mod observation;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::subject::Text;
+use api_enablements::ApiEnablements;
 use taint::Taint;
 
 /// A member cluster as its `Cluster` object describes it.
@@ -34,6 +36,8 @@ pub struct Member<'a> {
     pub zones: Vec<Text<'a>>,
     /// `spec.taints`
     pub taints: Vec<Taint<'a>>,
+    /// The kinds that it serves.
+    pub enablements: ApiEnablements<'a>,
     /// Condition `Ready`.
     pub readiness: Readiness,
     /// Since when that condition says what it says.

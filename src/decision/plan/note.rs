@@ -87,9 +87,10 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Suspended => f.write_str("spec.suspend is true: bounds stay, nothing moves, and nothing fails over"),
-            Self::NoCandidates => {
-                f.write_str("no cluster is a candidate: check the placement of the workload and spec.clusterAffinity")
-            }
+            Self::NoCandidates => f.write_str(
+                "no cluster is a candidate: check the placement of the workload, spec.clusterAffinity, and which \
+                     clusters serve its kind",
+            ),
             Self::AllLost { candidates } => {
                 write!(f, "none of {candidates} candidate clusters is usable; keeping the last bounds")
             }

@@ -254,6 +254,16 @@ impl Fleet {
         Ok(())
     }
 
+    /// Leaves a kind out of the list of those that a member serves, or has it there again. Its objects stay.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn unlist(&self, name: &str, kind: &str, unlisted: bool) -> Result<(), Fault> {
+        self.place(name)?.member.unlist(kind, unlisted);
+        self.wake();
+        Ok(())
+    }
+
     /// Delays changed Works in Karmada, like a long queue.
     pub fn lag(&self, by: SignedDuration) {
         self.karmada.lag(by);

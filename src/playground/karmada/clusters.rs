@@ -7,9 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Karmada, condition};
-use crate::convert::fleet::hpa_version;
 use crate::decision::names::execution_space;
-use crate::decision::plan::HpaVersion;
 use crate::decision::quantity::{binary, decimal, from_milli};
 use crate::playground::clock::after;
 use crate::playground::json::{self, name, text};
@@ -189,7 +187,7 @@ impl Karmada {
         let kubernetes = member.profile().kubernetes;
         json::set(status, &["kubernetesVersion"], json!(kubernetes));
         json::set(status, &["nodeSummary"], json!({"readyNum": ready, "totalNum": nodes.len()}));
-        json::set(status, &["apiEnablements"], enablements(hpa_version(&kubernetes)));
+        json::set(status, &["apiEnablements"], json!(member.api_enablements()));
         let mut summary = json!({"allocatable": resources(allocatable), "allocated": resources(sum(&bound))});
         if !waiting.is_empty() {
             json::set(&mut summary, &["allocating"], resources(sum(&waiting)));
@@ -201,18 +199,6 @@ impl Karmada {
 
 fn resources(room: Room) -> Value {
     json!({"cpu": from_milli(room.cpu), "memory": binary(room.memory), "pods": decimal(room.pods)})
-}
-
-fn enablements(hpas: HpaVersion) -> Value {
-    let hpas = if hpas == HpaVersion::V1 { "autoscaling/v1" } else { "autoscaling/v2" };
-    let kinds = |list: &[(&str, &str)]| -> Vec<Value> {
-        list.iter().map(|(name, kind)| json!({"name": name, "kind": kind})).collect()
-    };
-    json!([
-        {"groupVersion": "apps/v1", "resources": kinds(&[("deployments", "Deployment"), ("statefulsets", "StatefulSet")])},
-        {"groupVersion": hpas, "resources": kinds(&[("horizontalpodautoscalers", "HorizontalPodAutoscaler")])},
-        {"groupVersion": "v1", "resources": kinds(&[("configmaps", "ConfigMap"), ("pods", "Pod"), ("secrets", "Secret")])},
-    ])
 }
 
 #[cfg(test)]

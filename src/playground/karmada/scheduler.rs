@@ -190,7 +190,8 @@ pub fn decide<C: Borrow<Value>>(binding: &Value, clusters: &[C]) -> Result<Sched
     Err(last)
 }
 
-/// Whether the cluster may be in the result. A cluster that is already in it stays when it is tainted.
+/// Whether the cluster may be in the result. A cluster that is already in it stays when it is tainted, or does not serve
+/// the kind any more.
 fn fits(binding: &Value, affinity: &Value, cluster: &Value) -> bool {
     let listed = |path: &str, field: &str| items(binding, path).iter().any(|entry| text(entry, field) == name(cluster));
     if deleting(cluster) || !affine(affinity, cluster) || listed("/spec/gracefulEvictionTasks", "/fromCluster") {
@@ -201,7 +202,15 @@ fn fits(binding: &Value, affinity: &Value, cluster: &Value) -> bool {
         let taint = taint(found);
         matches!(&*taint.effect, NO_SCHEDULE | NO_EXECUTE) && !tolerations.iter().any(|one| one.tolerates(&taint))
     };
-    listed("/spec/clusters", "/name") || !items(cluster, "/spec/taints").iter().any(repels)
+    listed("/spec/clusters", "/name") || serves(cluster, binding) && !items(cluster, "/spec/taints").iter().any(repels)
+}
+
+/// Whether the cluster serves the kind of the workload.
+fn serves(cluster: &Value, binding: &Value) -> bool {
+    let (version, kind) = (text(binding, "/spec/resource/apiVersion"), text(binding, "/spec/resource/kind"));
+    let mut served =
+        items(cluster, "/status/apiEnablements").iter().filter(|one| text(one, "/groupVersion") == version);
+    served.any(|one| items(one, "/resources").iter().any(|resource| text(resource, "/kind") == kind))
 }
 
 fn divide(binding: &Value, clusters: &[&Value]) -> Result<Vec<Value>, Unschedulable> {
@@ -271,7 +280,8 @@ mod tests {
     use super::{APPLIED_PLACEMENT, available, decide, needed};
 
     fn cluster(name: &str) -> Value {
-        json!({"metadata": {"name": name}, "status": {"resourceSummary": {
+        let apps = json!([{"groupVersion": "apps/v1", "resources": [{"name": "deployments", "kind": "Deployment"}]}]);
+        json!({"metadata": {"name": name}, "status": {"apiEnablements": apps, "resourceSummary": {
             "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}, "allocated": {"cpu": "3500m", "pods": "7"}}}})
     }
 
@@ -281,7 +291,8 @@ mod tests {
         let placement = json!({"replicaScheduling": {"replicaSchedulingType": "Divided",
             "replicaDivisionPreference": "Weighted", "weightPreference": {"staticWeightList": list}}});
         json!({"metadata": {"annotations": {APPLIED_PLACEMENT: placement.to_string()}},
-            "spec": {"replicas": replicas, "placement": placement, "clusters": clusters}})
+            "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment"}, "replicas": replicas,
+                "placement": placement, "clusters": clusters}})
     }
 
     #[test]
@@ -300,6 +311,18 @@ mod tests {
         let mut tainted = cluster("a");
         tainted["spec"] = json!({"taints": [{"key": "cluster.karmada.io/not-ready", "effect": "NoSchedule"}]});
         let clusters = [tainted, cluster("b")];
+        let there = binding(12, &json!([{"name": "a", "replicas": 3}, {"name": "b", "replicas": 6}]));
+        let split = decide(&there, &clusters).unwrap().clusters;
+        assert_eq!(split, [json!({"name": "a", "replicas": 4}), json!({"name": "b", "replicas": 8})]);
+        let fresh = decide(&binding(12, &json!([])), &clusters).unwrap().clusters;
+        assert_eq!(fresh, [json!({"name": "b", "replicas": 12})]);
+    }
+
+    #[test]
+    fn a_cluster_that_does_not_serve_the_kind_keeps_its_place_but_gets_none() {
+        let mut other = cluster("a");
+        other["status"]["apiEnablements"] = json!([{"groupVersion": "v1", "resources": [{"kind": "Pod"}]}]);
+        let clusters = [other, cluster("b")];
         let there = binding(12, &json!([{"name": "a", "replicas": 3}, {"name": "b", "replicas": 6}]));
         let split = decide(&there, &clusters).unwrap().clusters;
         assert_eq!(split, [json!({"name": "a", "replicas": 4}), json!({"name": "b", "replicas": 8})]);

@@ -12,7 +12,7 @@ mod report;
 pub mod rollout;
 pub mod workloads;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -126,6 +126,7 @@ pub struct Member {
     halted: AtomicBool,
     unmeasured: AtomicBool,
     unready: AtomicBool,
+    unlisted: Mutex<BTreeSet<String>>,
     births: AtomicU32,
     memory: Mutex<BTreeMap<String, Memory>>,
 }
@@ -153,6 +154,7 @@ impl Member {
             halted: AtomicBool::new(false),
             unmeasured: AtomicBool::new(false),
             unready: AtomicBool::new(false),
+            unlisted: Mutex::default(),
             births: AtomicU32::new(0),
             memory: Mutex::default(),
         }
@@ -219,6 +221,23 @@ impl Member {
         if failed {
             self.load.forget(&self.name);
         }
+    }
+
+    /// Leaves a kind out of the list of those that it serves, or has it there again. Its objects stay.
+    pub fn unlist(&self, kind: &str, unlisted: bool) {
+        let mut kinds = self.unlisted.lock();
+        if unlisted {
+            kinds.insert(kind.to_owned());
+        } else {
+            kinds.remove(kind);
+        }
+    }
+
+    /// The kinds that it serves, by their group and version, as Karmada collects them.
+    #[must_use]
+    pub fn api_enablements(&self) -> Vec<Value> {
+        let unlisted = self.unlisted.lock().clone();
+        self.objects.api_enablements(|kind| !unlisted.contains(kind))
     }
 
     /// Stops its metrics server, or starts it again.

@@ -2,7 +2,7 @@
 
 use fhpa::install::kinds::{customizations, versions};
 use fhpa::install::permissions::ScaledKind;
-use fhpa::playground::json::{label, text};
+use fhpa::playground::json::{items, label, text};
 use fhpa::playground::objects::{Kind, Objects, Written};
 use fhpa::run::recovery::Recovery;
 use serde_json::{Value, json};
@@ -22,10 +22,14 @@ impl Custom {
 
     /// Serves the kind everywhere, allows it, and propagates a workload of it with 2 replicas.
     async fn running(&self, mode: &str) -> (Stage, Process) {
-        let stage = Stage::new(2).await;
+        self.running_in(Stage::new(2).await, &["member1", "member2"], mode).await
+    }
+
+    /// The same where only these clusters serve the kind.
+    async fn running_in(&self, stage: Stage, serving: &[&str], mode: &str) -> (Stage, Process) {
         if let Some(definition) = self.0.definition() {
             stage.create(definition.clone()).await;
-            for cluster in stage.fleet.names() {
+            for cluster in serving {
                 stage.fleet.member(cluster).unwrap().create(&definition).await.unwrap();
             }
         }
@@ -38,7 +42,7 @@ impl Custom {
         }
         let mut one = stage.controller("one");
         one.leads().await;
-        let mut policy = policy(weights(&[1, 1]));
+        let mut policy = policy(weights(&[1, 1, 1][..stage.fleet.names().count()]));
         let api_version = self.resource().api_version;
         policy["spec"]["resourceSelectors"] = json!([{"apiVersion": api_version, "kind": self.0.kind}]);
         stage.create(policy).await;
@@ -254,5 +258,25 @@ async fn a_selector_that_a_status_names_late_is_read_then() {
     assert!(matches!(written, Written::Done(_)), "{written:?}");
     stage.pass(45).await;
     assert_ne!(stage.condition("ScalingActive").await.0, "False InvalidSelector", "{:?}", stage.messages().await);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_gets_a_share_when_it_serves_the_kind_and_has_none_when_it_does_not_any_more() {
+    let sets = Custom(CLONE_SET);
+    let (stage, one) = sets.running_in(Stage::new(3).await, &["member1", "member2"], "Distributed").await;
+    assert_eq!(stage.bounds().await, "1..5 1..5 -", "{:?}", stage.messages().await);
+    stage.fleet.member("member3").unwrap().create(&CLONE_SET.definition().unwrap()).await.unwrap();
+    stage.pass(60).await;
+    assert_eq!(stage.bounds().await, "1..4 1..3 1..3", "{:?}", stage.messages().await);
+    let objects = Objects::new(stage.fleet.member("member2").unwrap().client());
+    let definition = Kind::regular("apiextensions.k8s.io/v1", "CustomResourceDefinition", false);
+    let found = objects.get(&definition, "", "clonesets.apps.kruise.io").await.unwrap().unwrap();
+    assert!(matches!(objects.delete(&definition, &found).await.unwrap(), Written::Done(_)));
+    stage.pass(60).await;
+    let binding = stage.get("ResourceBinding", "web-cloneset").await;
+    let entries: Vec<&str> = items(&binding, "/spec/clusters").iter().map(|entry| text(entry, "/name")).collect();
+    assert_eq!(entries, ["member1", "member3"], "{:?}", stage.messages().await);
+    assert_eq!(stage.bounds().await, "1..5 - 1..5", "{:?}", stage.messages().await);
     one.stop().await;
 }

@@ -12,7 +12,7 @@ use fhpa::runtime::lease_activity::LeaseLocation;
 use serde_json::{Value, json};
 
 use super::capacity::node;
-use super::departures::least;
+use super::departures::{ALL, least};
 use super::help::{leads, work};
 use super::{Stage, deployment, kind, plan, policy, weights};
 
@@ -53,6 +53,28 @@ async fn a_taint_against_scheduling_keeps_away_what_a_cluster_does_not_have_and_
     stage.patch_cluster("member1", taint("NoSchedule")).await;
     stage.pass(60).await;
     assert_eq!((stage.bounds().await, stage.replicas().await), ("2..6 1..6 -".to_owned(), replicas));
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_does_not_serve_the_kind_gets_no_share_and_what_it_ran_is_run_elsewhere_first() {
+    let stage = Stage::new(3).await;
+    stage.fleet.unlist("member3", "Deployment", true).unwrap();
+    stage.pass(20).await;
+    stage.web(4, weights(&[1, 1, 1])).await;
+    let mut one = stage.controller("one");
+    one.leads().await;
+    stage.hpa(4, 12, json!({})).await;
+    stage.pass(30).await;
+    assert_eq!(stage.bounds().await, "2..6 2..6 -", "{:?}", stage.messages().await);
+    stage.fleet.unlist("member1", "Deployment", true).unwrap();
+    assert_eq!(least(&stage, &ALL, 120).await, 4, "{:?}", stage.messages().await);
+    assert_eq!((stage.bounds().await, stage.entries().await), ("- 4..12 -".to_owned(), "member2=4".to_owned()));
+    for cluster in ["member1", "member3"] {
+        stage.fleet.unlist(cluster, "Deployment", false).unwrap();
+    }
+    assert_eq!(least(&stage, &ALL, 300).await, 4, "{:?}", stage.messages().await);
+    assert_eq!(stage.bounds().await, "1..4 2..4 1..4", "{:?}", stage.messages().await);
     one.stop().await;
 }
 

@@ -1,9 +1,11 @@
 //! Which clusters a plan sees, under each placement and past.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::*;
 use crate::decision::fleet::Readiness;
+use crate::decision::fleet::api_enablements::ApiEnablements;
 use crate::decision::plan::Failed;
 use jiff::SignedDuration;
 
@@ -11,6 +13,7 @@ use crate::decision::fleet::placement::ReplicaScheduling;
 use crate::decision::fleet::spread::Spread;
 
 const NOW: Timestamp = Timestamp::constant(1_000, 0);
+const DEPLOYMENT: GroupVersionKind<'_> = GroupVersionKind { group_version: "apps/v1", kind: "Deployment" };
 
 fn named(names: &[&'static str]) -> ClusterAffinity<'static> {
     ClusterAffinity { cluster_names: names.iter().map(|name| (*name).into()).collect(), ..<_>::default() }
@@ -27,7 +30,7 @@ fn members(ready: &[(&'static str, bool)]) -> Vec<Member<'static>> {
 }
 
 fn intent<'a>(placement: &'a Placement<'a>) -> Intent<'a> {
-    Intent { assignment: None, affinity: None, placement, observed_group: "" }
+    Intent { assignment: None, kind: DEPLOYMENT, affinity: None, placement, observed_group: "" }
 }
 
 /// The cluster `a`, and where it fails, `b`.
@@ -107,6 +110,49 @@ fn the_affinity_of_the_object_narrows_that_of_the_placement() {
     let intent = Intent { affinity: Some(&own), ..intent(&placement) };
     let found = candidates(&intent, &members, &Past::default(), &Patience::default(), NOW);
     assert_eq!(states(&found), [("b", true, ClusterState::Serving)]);
+}
+
+#[test]
+fn a_cluster_that_does_not_serve_the_kind_gets_nothing_and_leaves_and_where_that_is_unknown_what_runs_stays() {
+    let served = |kind: &'static str, complete| {
+        let kinds = BTreeMap::from([("apps/v1".into(), vec![kind.into()])]);
+        ApiEnablements::Collected { kinds: Arc::new(kinds), complete }
+    };
+    let uncollected = ApiEnablements::Collected { kinds: Arc::default(), complete: false };
+    let (serving, leaving) = (ClusterState::Serving, ClusterState::Leaving { evicted: false });
+    let (new, runs, dies) = (&[][..], &["a"][..], &["a"][..]);
+    for (enablements, held, dying, expected) in [
+        (served("Deployment", true), new, new, Some((true, serving))),
+        (served("Deployment", false), new, new, Some((true, serving))),
+        (served("Deployment", true), runs, new, Some((true, serving))),
+        (served("StatefulSet", true), new, new, None),
+        (served("StatefulSet", true), runs, new, Some((false, leaving))),
+        (served("StatefulSet", false), new, new, None),
+        (served("StatefulSet", false), runs, new, Some((true, serving))),
+        (served("StatefulSet", false), runs, dies, Some((false, leaving))),
+        (uncollected.clone(), new, new, None),
+        (uncollected, runs, new, Some((true, serving))),
+    ] {
+        let placement = Placement::default();
+        let mut members = members(&[("a", true), ("b", true)]);
+        members[0].enablements = enablements.clone();
+        let names = |list: &[&'static str]| list.iter().copied().collect();
+        let past = Past { held: names(held), dying: names(dying), ..Past::default() };
+        let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
+        let own = found.clusters.iter().find(|one| one.name == "a").map(|one| (one.chosen, one.state));
+        assert_eq!(own, expected, "{enablements:?}, held {held:?}, dying {dying:?}");
+    }
+}
+
+#[test]
+fn a_limit_on_clusters_is_filled_from_those_that_serve_the_kind() {
+    let placement = Placement { spread: vec![Spread { most: Some(1), ..Spread::default() }], ..Placement::default() };
+    let mut members = members(&[("a", true), ("b", true)]);
+    members[0].enablements = ApiEnablements::Collected { kinds: Arc::default(), complete: true };
+    let past = Past { held: BTreeSet::from(["a"]), ..Past::default() };
+    let found = candidates(&intent(&placement), &members, &past, &Patience::default(), NOW);
+    let leaving = ClusterState::Leaving { evicted: false };
+    assert_eq!(states(&found), [("a", false, leaving), ("b", true, ClusterState::Serving)]);
 }
 
 #[test]

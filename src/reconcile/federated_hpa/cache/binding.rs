@@ -13,6 +13,7 @@ use crate::controller::shared::Shared;
 use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
+use crate::decision::fleet::api_enablements::GroupVersionKind;
 use crate::decision::fleet::unsupported::unsupported;
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::names;
@@ -103,6 +104,13 @@ impl Binding {
         let entries = entries.into_iter().map(|entry| (entry.name, entry.replicas)).collect();
         let (key, placement) = (Key::of(&object.metadata), Placed::shared(stored));
         Self { key, object, placement, applied, entries, reports }
+    }
+
+    /// The kind of its workload.
+    #[must_use]
+    pub fn kind(&self) -> GroupVersionKind<'_> {
+        let resource = &self.object.spec.resource;
+        GroupVersionKind { group_version: &resource.api_version, kind: &resource.kind }
     }
 
     /// Its placement, parsed.

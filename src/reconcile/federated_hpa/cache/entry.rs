@@ -23,7 +23,7 @@ use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::capacity::Summary;
 use crate::decision::defaults::Mode;
-use crate::decision::fleet::Readiness;
+use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::HpaVersion;
 use crate::decision::related_objects::Target;
 use crate::estimator::messages::ObjectReference;
@@ -325,10 +325,10 @@ impl Item for FederatedHpaEntry {
 #[derive(Debug)]
 pub struct ClusterEntry {
     key: Key,
-    /// The object, without its managed fields and the contents of `summary`.
+    /// The object, without its managed fields and the contents of `member` and `summary` that are large.
     pub object: Cluster,
     /// Input of selection and failover.
-    pub member: crate::decision::fleet::Member<'static>,
+    pub member: Member<'static>,
     /// The API version of its HPAs.
     pub version: HpaVersion,
     /// Its resource summary.
@@ -342,6 +342,7 @@ impl ClusterEntry {
         let mut kept = object.clone();
         kept.metadata.managed_fields = None;
         kept.status.resource_summary = Value::Null;
+        kept.status.api_enablements = Vec::new();
         let version = convert::fleet::hpa_version(&object.status.kubernetes_version);
         let summary = convert::capacity::summary(&object.status.resource_summary);
         Self { key: Key::of(&object.metadata), object: kept, member: convert::fleet::member(object), version, summary }
@@ -360,6 +361,7 @@ impl ClusterEntry {
         };
         let mut entry = Self::of(&Cluster { metadata, ..known.object.clone() });
         entry.member.readiness = known.member.readiness;
+        entry.member.enablements.clone_from(&known.member.enablements);
         entry.summary.clone_from(&known.summary);
         entry
     }
@@ -368,6 +370,13 @@ impl ClusterEntry {
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.version == other.version && self.member == other.member
+    }
+
+    /// Whether they differ in the kinds that the cluster serves and in nothing else.
+    #[must_use]
+    pub fn differs_by_kinds(&self, other: &Self) -> bool {
+        let enablements = other.member.enablements.clone();
+        self.version == other.version && Member { enablements, ..self.member.clone() } == other.member
     }
 }
 

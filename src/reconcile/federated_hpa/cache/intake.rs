@@ -176,18 +176,31 @@ impl CachedKind for ClusterEntry {
     fn undecoded(metadata: &ObjectMeta, known: Option<&Self>) -> Option<Self> {
         Some(Self::undecoded(metadata, known))
     }
-    /// A cluster reports every few seconds; that alone is not a change.
+    /// A cluster reports every few seconds; that alone is not a change. Another list of the kinds that it serves
+    /// concerns the workloads of these kinds.
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         inner.reported = None;
-        if let (Some(before), Some(after)) = (&change.before, &change.after)
-            && before.is_like(after)
-        {
-            return;
+        let mut concerned = inner.owners();
+        if let (Some(before), Some(after)) = (&change.before, &change.after) {
+            if before.is_like(after) {
+                return;
+            }
+            if before.differs_by_kinds(after) {
+                let [before, after] = [before, after].map(|entry| &entry.member.enablements);
+                let differs = |binding: &Arc<Binding>| before.of(binding.kind()) != after.of(binding.kind());
+                concerned.retain(|key| bindings(inner, key).any(differs));
+            }
         }
         inner.fleet = None;
-        let all = inner.owners();
-        inner.changed.extend(all);
+        inner.changed.extend(concerned);
     }
+}
+
+/// The bindings of the workloads that a FederatedHPA scales, or has taken over.
+fn bindings<'a>(inner: &'a Inner, key: &Key) -> impl Iterator<Item = &'a Arc<Binding>> {
+    let entry = inner.federated_hpas.get(key);
+    let targets = entry.into_iter().flat_map(|entry| [Some(entry.target.clone()), entry.also_about()]).flatten();
+    targets.flat_map(|target| inner.bindings.about(&target))
 }
 
 #[cfg(test)]
@@ -261,5 +274,48 @@ mod tests {
         reader.begin();
         reader.end();
         assert_eq!(known(&cache), None);
+    }
+
+    #[test]
+    fn another_list_of_the_kinds_that_a_cluster_serves_concerns_the_workloads_of_these_kinds() {
+        let (cache, mut clusters) = listed();
+        let read = |kinds: &[&str], version: u32, complete: &str| {
+            let resources: Vec<_> = kinds.iter().map(|kind| json!({"kind": kind})).collect();
+            let mut cluster = cluster("u", version, "True");
+            let served = json!([{"groupVersion": "apps/v1", "resources": resources}]);
+            cluster.status.api_enablements = serde_json::from_value(served).unwrap();
+            let condition = json!({"type": "CompleteAPIEnablements", "status": complete});
+            cluster.status.conditions.push(serde_json::from_value(condition).unwrap());
+            cluster
+        };
+        clusters.put(&read(&["Deployment", "StatefulSet"], 6, "True"));
+        let mut hpas = Reader::boxed(&cache, FederatedHpaEntry::of);
+        let mut bindings = Reader::boxed(&cache, Binding::of);
+        let mut works = Reader::boxed(&cache, MemberHpa::of);
+        hpas.begin();
+        bindings.begin();
+        works.begin();
+        for kind in ["Deployment", "StatefulSet"] {
+            let metadata =
+                json!({"namespace": "prod", "name": kind.to_lowercase(), "uid": kind, "resourceVersion": "1"});
+            let target = json!({"apiVersion": "apps/v1", "kind": kind, "name": "web"});
+            let hpa = json!({"metadata": metadata, "spec": {"scaleTargetRef": target, "maxReplicas": 2}});
+            hpas.listed(&serde_json::from_value::<FederatedHPA>(hpa).unwrap());
+            let resource = json!({"apiVersion": "apps/v1", "kind": kind, "namespace": "prod", "name": "web"});
+            let binding = json!({"metadata": metadata, "spec": {"resource": resource}});
+            bindings.listed(&serde_json::from_value::<ResourceBinding>(binding).unwrap());
+        }
+        hpas.end();
+        bindings.end();
+        works.end();
+        let mut changed = |kinds: &[&str], version, complete| {
+            drop(cache.changed());
+            clusters.put(&read(kinds, version, complete));
+            cache.changed().into_iter().map(|key| key.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(changed(&["Deployment", "StatefulSet", "DaemonSet"], 7, "True"), [""; 0]);
+        assert_eq!(changed(&["Deployment", "DaemonSet"], 8, "True"), ["statefulset"]);
+        assert_eq!(changed(&["Deployment"], 9, "False"), ["statefulset"], "that is unknown now");
+        assert_eq!(changed(&["StatefulSet"], 10, "False"), ["deployment", "statefulset"]);
     }
 }

@@ -26,6 +26,7 @@ use crate::controller::failure::Failure;
 use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
+use crate::decision::fleet::api_enablements::GroupVersionKind;
 use crate::decision::fleet::candidates::{CandidateCluster, Candidates, Intent, candidates};
 use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
 use crate::decision::fleet::placement::Placement;
@@ -39,6 +40,7 @@ use crate::estimator::messages::ObjectReference;
 #[derive(Clone)]
 pub struct PlacementSpec<'a> {
     assignment: Option<Assignment<'a>>,
+    kind: GroupVersionKind<'a>,
     affinity: Option<ClusterAffinity<'a>>,
     placement: Placement<'a>,
     group: &'a str,
@@ -55,6 +57,7 @@ impl<'a> PlacementSpec<'a> {
         let spec = &view.federated_hpa.object.spec;
         Ok(Self {
             assignment: spec.federated_hpa_assignment.as_ref().map(convert::fleet::assignment),
+            kind: binding.kind(),
             affinity: spec.cluster_affinity.as_ref().map(convert::fleet::affinity),
             placement: convert::fleet::placement(binding.placement()?),
             group: &binding.object.status.scheduler_observing_affinity_name,
@@ -66,6 +69,7 @@ impl<'a> PlacementSpec<'a> {
     pub(super) fn intent(&self) -> Intent<'_> {
         Intent {
             assignment: self.assignment.as_ref(),
+            kind: self.kind,
             affinity: self.affinity.as_ref(),
             placement: &self.placement,
             observed_group: self.group,
