@@ -7,8 +7,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::terminal::Color;
 use super::{
-    completions, crds, cron, dashboard, doctor, install, plan, program, recover, simulate, status, trial, uninstall,
-    validate,
+    completions, crds, cron, dashboard, doctor, drill, install, plan, program, recover, simulate, status, trial,
+    uninstall, validate,
 };
 use crate::run::{both, controller, webhook};
 use crate::runtime::identity;
@@ -84,6 +84,8 @@ pub enum Command {
     Dashboard(Box<dashboard::Args>),
     /// Check an installation and say how to fix it.
     Doctor(doctor::Args),
+    /// Show what would not run if clusters were lost, and what would let it run.
+    Drill(Box<drill::Args>),
     /// Print the CustomResourceDefinitions of both kinds.
     Crds(crds::Args),
     /// Run a Karmada with member clusters on this machine, for trying and testing.
@@ -142,6 +144,7 @@ impl Cli {
             Command::Status(args) => args.run(self.color),
             Command::Dashboard(args) => args.run(self.color),
             Command::Doctor(args) => args.run(self.color),
+            Command::Drill(args) => args.run(self.color),
             Command::Crds(args) => args.run(),
             #[cfg(feature = "playground")]
             Command::Playground(args) => args.run(plan::Planner::usual()),

@@ -7,6 +7,7 @@ mod crds;
 mod cron;
 mod dashboard;
 mod doctor;
+mod drill;
 mod install;
 mod manifest;
 mod names;

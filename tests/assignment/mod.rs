@@ -15,6 +15,7 @@ mod life;
 mod replacement;
 mod replacement_laws;
 mod scale_up_laws;
+mod shared;
 mod states;
 mod unready;
 mod world;

@@ -44,7 +44,7 @@ fn the_processes_explain_themselves() {
 
 #[test]
 fn the_installation_explains_itself() {
-    for command in ["install", "uninstall", "recover", "doctor", "status", "dashboard"] {
+    for command in ["install", "uninstall", "recover", "doctor", "drill", "status", "dashboard"] {
         insta::assert_snapshot!(format!("fhpa_{command}"), help(&[command]));
     }
 }

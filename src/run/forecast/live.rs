@@ -23,27 +23,51 @@ pub async fn federated_hpa(client: &Client, namespace: &str, name: &str) -> Resu
     stored.map_err(|error| Failure::of(&error, asked))
 }
 
+/// All FederatedHPAs, and what they relate to.
+///
+/// # Errors
+/// The API server is unreachable, or rejects the request.
+pub async fn fleet(client: &Client) -> Result<(Vec<FederatedHPA>, Objects), Failure> {
+    let everything = ListParams::default();
+    let failed = |error: kube::Error, group, resource: &'static str| {
+        Failure::of(&error, Asked { verb: "list", group, resource, object: &format!("{resource} in all namespaces") })
+    };
+    let hpas = Api::<FederatedHPA>::all(client.clone()).list(&everything).await;
+    let hpas = hpas.map_err(|error| failed(error, GROUP, "federatedhpas"))?.items;
+    let bindings = Api::<ResourceBinding>::all(client.clone()).list(&everything).await;
+    let bindings = bindings.map_err(|error| failed(error, "work.karmada.io", "resourcebindings"))?.items;
+    let (clusters, works) = members(client).await?;
+    Ok((hpas, Objects { bindings, clusters, works }))
+}
+
+/// All member clusters, and the Works of fhpa.
+async fn members(client: &Client) -> Result<(Vec<Cluster>, Vec<Work>), Failure> {
+    let failed = |error: kube::Error, group, resource, object: &(dyn Display + Sync)| {
+        Failure::of(&error, Asked { verb: "list", group, resource, object })
+    };
+    let everything = ListParams::default();
+    let clusters = Api::<Cluster>::all(client.clone()).list(&everything).await;
+    let clusters = clusters.map_err(|error| failed(error, "cluster.karmada.io", "clusters", &"clusters"))?.items;
+    let ours = everything.labels(&format!("{MANAGED_BY}={OURS}"));
+    let works = Api::<Work>::all(client.clone()).list(&ours).await;
+    let works = works.map_err(|error| failed(error, "work.karmada.io", "works", &"works in all namespaces"))?;
+    Ok((clusters, works.items))
+}
+
 /// The related objects of `hpa`: the binding of its workload, all member clusters, the Works of fhpa.
 ///
 /// # Errors
 /// The API server is unreachable, or rejects the request.
 pub async fn objects(client: &Client, hpa: &FederatedHPA) -> Result<Objects, Failure> {
-    let failed = |error: kube::Error, verb, group, resource, object: &(dyn Display + Sync)| {
-        Failure::of(&error, Asked { verb, group, resource, object })
-    };
     let target = &hpa.spec.scale_target_ref;
     let namespace = hpa.metadata.namespace.as_deref().unwrap_or_default();
     let bindings: Api<ResourceBinding> = Api::namespaced(client.clone(), namespace);
     let name = names::binding(&target.kind, &target.name);
     let binding = bindings.get_opt(&name).await.map_err(|error| {
-        failed(error, "get", "work.karmada.io", "resourcebindings", &format!("resourcebindings {namespace}/{name}"))
+        let object = format!("resourcebindings {namespace}/{name}");
+        let (group, resource) = ("work.karmada.io", "resourcebindings");
+        Failure::of(&error, Asked { verb: "get", group, resource, object: &object })
     })?;
-    let everything = ListParams::default();
-    let clusters = Api::<Cluster>::all(client.clone()).list(&everything).await;
-    let clusters =
-        clusters.map_err(|error| failed(error, "list", "cluster.karmada.io", "clusters", &"clusters"))?.items;
-    let ours = everything.labels(&format!("{MANAGED_BY}={OURS}"));
-    let works = Api::<Work>::all(client.clone()).list(&ours).await;
-    let works = works.map_err(|error| failed(error, "list", "work.karmada.io", "works", &"works in all namespaces"))?;
-    Ok(Objects { bindings: binding.into_iter().collect(), clusters, works: works.items })
+    let (clusters, works) = members(client).await?;
+    Ok(Objects { bindings: binding.into_iter().collect(), clusters, works })
 }

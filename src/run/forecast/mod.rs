@@ -2,6 +2,7 @@
 //! command line. It uses the code of the controller - cache, observe, plan - and writes nothing.
 
 pub mod centralized;
+pub mod drill;
 pub mod live;
 mod objects;
 mod preview;

@@ -76,7 +76,7 @@ impl Objects {
         self.live(Rooms::default()).cache.as_if(FederatedHpaEntry::of(hpa))
     }
 
-    fn live(&self, rooms: Rooms) -> LiveState {
+    pub(super) fn live(&self, rooms: Rooms) -> LiveState {
         let live = LiveState { capacity: Arc::new(rooms), ..LiveState::default() };
         let mut readers = Readers::default();
         live.cache.read_by(&mut readers);

@@ -17,6 +17,7 @@ mod pull;
 mod quota;
 mod release;
 mod restore;
+mod rooms;
 mod rotation;
 mod scalers;
 mod sizes;
@@ -63,6 +64,7 @@ pub const ALL: &[(&str, Story)] = stories! {
     "what_a_lost_cluster_ran_is_run_by_the_others": fail::what_a_lost_cluster_ran_is_run_by_the_others,
     "a_long_hang_is_replaced_and_costs_no_pod_when_it_ends": fail::a_long_hang_is_replaced_and_costs_no_pod_when_it_ends,
     "a_cluster_that_was_given_up_takes_part_soon_after_its_return": fail::a_cluster_that_was_given_up_takes_part_soon_after_its_return,
+    "a_lost_cluster_leaves_no_workload_below_its_min": rooms::a_lost_cluster_leaves_no_workload_below_its_min,
     "a_leader_killed_during_a_failover_is_followed": fail::a_leader_killed_during_a_failover_is_followed,
     "karmadas_own_failover_waits_for_the_replacement": fail::karmadas_own_failover_waits_for_the_replacement,
     "an_eviction_that_nobody_can_replace_waits": fail::an_eviction_that_nobody_can_replace_waits,

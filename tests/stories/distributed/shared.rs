@@ -1,7 +1,12 @@
 //! Stories of several workloads that need the same free capacity.
 
+use std::collections::BTreeSet;
+
+use fhpa::decision::defaults::Mode;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{int, text};
+use fhpa::run::forecast::drill::FailureDomain;
+use fhpa::run::forecast::live;
 use serde_json::{Value, json};
 
 use super::capacity::node;
@@ -53,6 +58,16 @@ async fn ready(stage: &Stage, workloads: usize, away: &[&str]) -> Vec<i64> {
     all
 }
 
+/// What each workload would lack if a cluster were lost.
+async fn drilled(stage: &Stage, cluster: &str) -> Vec<(String, u32)> {
+    let (hpas, objects) = live::fleet(&stage.fleet.control().client()).await.unwrap();
+    let clusters = BTreeSet::from([cluster.to_owned()]);
+    let domain = FailureDomain { name: format!("cluster {cluster}"), clusters };
+    let loss = objects.drill(&hpas, Mode::Distributed, domain, stage.wall.now());
+    let short = loss.objects.into_iter().filter(|object| object.short > 0);
+    short.map(|object| (object.name, object.short)).collect()
+}
+
 /// Pods that find no node.
 async fn pending(stage: &Stage, away: &[&str]) -> usize {
     let mut pending = 0;
@@ -72,6 +87,7 @@ async fn a_lost_cluster_leaves_no_workload_below_its_min_where_there_is_room_for
     scaled(&stage, 8, 2, 4, &aggregated).await;
     stage.pass(120).await;
     assert_eq!(ready(&stage, 8, &[]).await, [2; 8]);
+    assert_eq!(drilled(&stage, "member1").await, []);
     stage.fleet.fail("member1", true).unwrap();
     stage.pass(420).await;
     assert_eq!(ready(&stage, 8, &["member1"]).await, [2; 8], "pending: {}", pending(&stage, &["member1"]).await);
@@ -97,4 +113,20 @@ async fn where_there_is_room_for_one_workload_the_greater_priority_is_replaced_f
         assert_eq!(ready(&stage, 2, &["member1"]).await, expected, "{first} comes first");
         one.stop().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drill_says_beforehand_what_the_loss_of_a_cluster_leaves_without_room() {
+    let stage = fleet(&[16, 6, 6], &[1, 1, 1, 1, 1, 1, 2, 2]).await;
+    let one = leads(&stage, "one").await;
+    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
+    scaled(&stage, 8, 2, 4, &aggregated).await;
+    stage.pass(120).await;
+    let told = drilled(&stage, "member1").await;
+    assert_eq!(told, [("w5".to_owned(), 2), ("w6".to_owned(), 2)]);
+    assert_eq!(drilled(&stage, "member3").await, [], "nothing runs there");
+    stage.fleet.fail("member1", true).unwrap();
+    stage.pass(600).await;
+    assert_eq!(ready(&stage, 8, &["member1"]).await, [2, 2, 2, 2, 0, 0, 2, 2]);
+    one.stop().await;
 }
