@@ -9,7 +9,7 @@ use super::connection::ConnectionArgs;
 use super::output;
 use super::terminal::{Color, aligned, printable};
 use crate::api::Cluster;
-use crate::run::forecast::drill::{FailureDomain, Loss};
+use crate::run::forecast::drill::{FailureDomain, Loss, ObjectLoss};
 use crate::run::forecast::live;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
@@ -156,51 +156,51 @@ fn all_domains(clusters: &[Cluster]) -> Vec<FailureDomain> {
     let mut domains: Vec<FailureDomain> = named()
         .map(|(name, _)| FailureDomain { name: format!("cluster {name}"), clusters: BTreeSet::from([name]) })
         .collect();
-    let zones = |one: &Cluster| {
-        let only = Some(one.spec.zone.clone()).filter(|_| one.spec.zones.is_empty());
-        one.spec.zones.iter().cloned().chain(only).collect::<Vec<_>>()
-    };
-    let of: [(&str, &dyn Fn(&Cluster) -> Vec<String>); 3] = [
-        ("zone", &zones),
-        ("region", &|one| vec![one.spec.region.clone()]),
-        ("provider", &|one| vec![one.spec.provider.clone()]),
-    ];
-    for (kind, of) in of {
-        let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (kind, groups) in GROUPS {
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (name, one) in named() {
-            for group in of(one).into_iter().filter(|group| !group.is_empty()) {
-                groups.entry(group).or_default().insert(name.clone());
+            for group in groups(one).into_iter().filter(|group| !group.is_empty()) {
+                found.entry(group).or_default().insert(name.clone());
             }
         }
         let domain = |(group, clusters)| FailureDomain { name: format!("{kind} {group}"), clusters };
-        domains.extend(groups.into_iter().map(domain));
+        domains.extend(found.into_iter().map(domain));
     }
     domains
 }
 
-/// A table for each loss, and a summary.
+/// What clusters of one kind of failure domain have in common.
+type Group = (&'static str, fn(&Cluster) -> Vec<String>);
+
+const GROUPS: [Group; 3] = [
+    ("zone", |one| if one.spec.zones.is_empty() { vec![one.spec.zone.clone()] } else { one.spec.zones.clone() }),
+    ("region", |one| vec![one.spec.region.clone()]),
+    ("provider", |one| vec![one.spec.provider.clone()]),
+];
+
+/// A sentence for each loss, with a table of what would run nowhere.
 fn render(losses: &[Loss]) -> String {
-    let mut text = String::new();
-    for loss in losses {
-        let clusters: Vec<&str> = loss.lost.clusters.iter().map(String::as_str).collect();
-        let more =
-            if loss.lost.name.starts_with("cluster ") { String::new() } else { format!(" ({})", clusters.join(", ")) };
-        text.push_str(&printable(&format!("If {}{more} is lost: ", loss.lost.name)));
-        text.push_str(&match (loss.replicas, loss.short) {
-            (0, _) => "nothing of any FederatedHPA runs there\n".to_owned(),
-            (all, 0) => format!("all {all} replicas run elsewhere\n"),
-            (all, short) => format!("{short} of {all} replicas run nowhere\n"),
-        });
+    let mut text = Vec::new();
+    for Loss { lost, replicas, short, objects, .. } in losses {
+        let clusters: Vec<&str> = lost.clusters.iter().map(String::as_str).collect();
+        let alone = lost.name.starts_with("cluster ");
+        let named = if alone { lost.name.clone() } else { format!("{} ({})", lost.name, clusters.join(", ")) };
+        let said = match (replicas, short) {
+            (0, _) => "nothing of any FederatedHPA runs there".to_owned(),
+            (all, 0) => format!("all {all} replicas run elsewhere"),
+            (all, short) => format!("{short} of {all} replicas run nowhere"),
+        };
+        text.push(format!("{}\n", printable(&format!("If {named} is lost: {said}"))));
         let header = ["OBJECT", "REPLICAS", "SHORT", "WHAT WOULD LET THEM RUN"].map(str::to_owned).to_vec();
-        let row = |object: &crate::run::forecast::drill::ObjectLoss| {
+        let row = |object: &ObjectLoss| {
             let name = printable(&format!("{}/{}", object.namespace, object.name));
             let remedy = object.remedy.as_deref().map(printable).unwrap_or_default();
             vec![name, object.replicas.to_string(), object.short.to_string(), remedy]
         };
-        let short: Vec<Vec<String>> = loss.objects.iter().filter(|object| object.short > 0).map(row).collect();
-        if !short.is_empty() {
-            text.push_str(&aligned(&[vec![header], short].concat()));
+        let rows: Vec<Vec<String>> = objects.iter().filter(|object| object.short > 0).map(row).collect();
+        if !rows.is_empty() {
+            text.push(aligned(&[vec![header], rows].concat()));
         }
     }
-    text
+    text.concat()
 }
