@@ -18,7 +18,7 @@ use crate::runtime::settings::RuleArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Lose this cluster; several are lost together.
+    /// Lose this cluster; several of these are lost together, beside each zone, region or provider that is named.
     #[arg(long, value_name = "CLUSTER")]
     lose: Vec<String>,
     /// Lose all clusters of this zone.

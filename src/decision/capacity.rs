@@ -60,6 +60,15 @@ impl Amounts {
         }
     }
 
+    /// Takes others away, none below nothing.
+    pub fn take(&mut self, others: &Self) {
+        for (name, less) in &others.0 {
+            if let Some(amount) = self.0.get_mut(name) {
+                *amount = amount.saturating_sub(*less).max(0);
+            }
+        }
+    }
+
     /// What is more than in `others`.
     #[must_use]
     pub fn since(&self, others: &Self) -> Self {

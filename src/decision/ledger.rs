@@ -3,10 +3,10 @@
 //!
 //! Each object is planned alone, against what its clusters report free. The ledger keeps what the others were asked to run
 //! there and is not in that report yet, and what those that come first wait for. Nothing is stored: a new leader learns it
-//! from its first plans, which find what was written before.
+//! from its first plan of each object, which finds what was written before.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -56,25 +56,36 @@ pub struct Ask {
     pub waiting: Replicas,
 }
 
-/// An [`Ask`] with what reports tell of it.
+/// An [`Ask`] with what reports tell of it. It begins anew every 30 seconds, since reports are no older.
 #[derive(Clone, Debug)]
 struct Claim {
     ask: Ask,
-    /// The part of its replicas that every report has counted by now.
+    /// The part of its replicas that existed when it began: every report counts these.
     counted: Replicas,
-    /// Since when it has had at least so many replicas as now.
+    /// When it began.
     since: Timestamp,
-    /// When it was first asked for, and what the report of the cluster counted then.
-    asked_at: Timestamp,
+    /// What the report of the cluster counted then.
     taken: Option<Amounts>,
     each: Demand,
     standing: Standing,
 }
 
 impl Claim {
+    /// What was known before goes on, unless it is to begin anew.
+    fn after(known: Option<Self>, ask: Ask, each: &Demand, standing: &Standing, now: Timestamp) -> Self {
+        let known = known.filter(|known| !known.is_over(now));
+        let (counted, since) = known.as_ref().map_or((ask.current, now), |known| (known.counted, known.since));
+        let (counted, taken) = (counted.min(ask.current), known.and_then(|known| known.taken));
+        Self { ask, counted, since, taken, each: each.clone(), standing: standing.clone() }
+    }
+
+    fn is_over(&self, now: Timestamp) -> bool {
+        now.duration_since(self.since) >= REPORTED
+    }
+
     /// Replicas that are promised: asked for, and not part of a report.
     fn promised(&self, now: Timestamp) -> Replicas {
-        let counted = if self.is_reported(now) { self.ask.current } else { self.counted };
+        let counted = if self.is_over(now) { self.ask.current } else { self.counted };
         self.ask.asked.max(self.ask.current).saturating_sub(counted)
     }
 
@@ -82,58 +93,119 @@ impl Claim {
     fn missing(&self) -> Replicas {
         self.ask.asked.saturating_sub(self.ask.current)
     }
+}
 
-    fn is_reported(&self, now: Timestamp) -> bool {
-        now.duration_since(self.since) >= REPORTED
+/// The claims on one cluster, by object, and their sums.
+#[derive(Clone, Debug, Default)]
+struct Shelf {
+    claims: BTreeMap<String, Claim>,
+    /// When the sums were made: claims end by time.
+    at: Option<Timestamp>,
+    promised: Amounts,
+    missing: Amounts,
+    waiting: BTreeSet<Standing>,
+}
+
+impl Shelf {
+    /// Makes the sums anew, at most once a second.
+    fn sum(&mut self, now: Timestamp) {
+        if self.at.is_some_and(|at| at.as_second() == now.as_second()) {
+            return;
+        }
+        (self.promised, self.missing, self.at) = (Amounts::default(), Amounts::default(), Some(now));
+        for claim in self.claims.values() {
+            self.promised.add(Amounts::of(&claim.each, claim.promised(now)));
+            self.missing.add(Amounts::of(&claim.each, claim.missing()));
+        }
+    }
+
+    fn add(&mut self, claim: Claim, now: Timestamp) {
+        self.sum(now);
+        self.promised.add(Amounts::of(&claim.each, claim.promised(now)));
+        self.missing.add(Amounts::of(&claim.each, claim.missing()));
+        if claim.ask.waiting > 0 {
+            self.waiting.insert(claim.standing.clone());
+        }
+        self.claims.insert(claim.standing.name.clone(), claim);
+    }
+
+    fn remove(&mut self, name: &str) -> Option<Claim> {
+        let claim = self.claims.remove(name)?;
+        self.waiting.remove(&claim.standing);
+        if let Some(at) = self.at {
+            self.promised.take(&Amounts::of(&claim.each, claim.promised(at)));
+            self.missing.take(&Amounts::of(&claim.each, claim.missing()));
+        }
+        Some(claim)
+    }
+
+    /// What the report counts more than it did when the oldest claim began: part of what was asked for.
+    fn counted(&self, report: Option<&Summary>, now: Timestamp) -> Option<Amounts> {
+        let claims = self.claims.values().filter(|claim| !claim.is_over(now) && claim.promised(now) > 0);
+        let before = claims.min_by_key(|claim| claim.since)?.taken.as_ref()?;
+        Some(report?.taken().since(before))
+    }
+
+    /// Replicas of `left` that those who come before `of` do not wait for.
+    fn unwanted(&self, of: &Standing, each: &Demand, left: Replicas) -> Replicas {
+        let mut held = Amounts::default();
+        for claim in self.waiting.range(..of.clone()).filter_map(|standing| self.claims.get(&standing.name)) {
+            let mut first = held.clone();
+            first.add(Amounts::of(&claim.each, 1));
+            // What has no room for one of its pods keeps nothing from others.
+            if claim.standing.name != of.name && first.displaced(each) <= left {
+                held.add(Amounts::of(&claim.each, claim.ask.waiting));
+            }
+            if held.displaced(each) >= left {
+                return 0;
+            }
+        }
+        left.saturating_sub(held.displaced(each))
     }
 }
 
 /// The claims of all objects.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// By cluster and object.
-    clusters: HashMap<String, BTreeMap<String, Claim>>,
+    clusters: HashMap<String, Shelf>,
+    /// Since when its leader acts.
+    term: Option<Timestamp>,
 }
 
 impl Ledger {
+    /// A leader that begins to act knows nothing of what was promised when it led before.
+    pub fn begin(&mut self, term: Timestamp) {
+        if self.term != Some(term) {
+            *self = Self { term: Some(term), ..Self::default() };
+        }
+    }
+
     /// Of `free` replicas that a cluster reports for an object, those that it may have: without what others are promised,
-    /// and what those that come before it wait for.
-    ///
-    /// What the report counts more than it did when the first of these was asked for is part of what was asked for;
-    /// `None` while other sources tell what is free.
+    /// and what those that come before it wait for. `report`: of the cluster; `None` while other sources tell what is free.
     #[must_use]
     pub fn left(
-        &self,
+        &mut self,
         cluster: &str,
         of: &Standing,
         each: &Demand,
         (free, report): (Replicas, Option<&Summary>),
         now: Timestamp,
     ) -> Replicas {
-        let Some(claims) = self.clusters.get(cluster) else { return free };
-        let others = || claims.values().filter(|claim| claim.standing.name != of.name);
-        let (mut promised, mut missing) = (Amounts::default(), Amounts::default());
-        for claim in others() {
-            promised.add(Amounts::of(&claim.each, claim.promised(now)));
-            missing.add(Amounts::of(&claim.each, claim.missing()));
+        let Some(shelf) = self.clusters.get_mut(cluster) else { return free };
+        shelf.sum(now);
+        let own = shelf.claims.get(&of.name);
+        let (mut promised, mut missing, mut all) =
+            (shelf.promised.clone(), shelf.missing.clone(), shelf.promised.clone());
+        if let Some(own) = own {
+            promised.take(&Amounts::of(&own.each, own.promised(now)));
+            missing.take(&Amounts::of(&own.each, own.missing()));
+            // Its own that exist may be what the report counts.
+            all.take(&Amounts::of(&own.each, own.missing()));
         }
-        let mut all = promised.clone();
-        // Its own that exist may be what the report counts.
-        if let Some(own) = claims.get(&of.name) {
-            all.add(Amounts::of(&own.each, own.promised(now).saturating_sub(own.missing())));
-        }
-        let first = claims.values().filter(|claim| claim.promised(now) > 0).min_by_key(|claim| claim.asked_at);
-        let before = first.and_then(|claim| claim.taken.as_ref());
-        let counted = report.zip(before).map(|(report, before)| report.taken().since(before));
+        let counted = shelf.counted(report, now);
         let open = counted.map_or(Replicas::MAX, |counted| all.since(&counted).displaced(each));
         let left = free.saturating_sub(promised.displaced(each).min(open).max(missing.displaced(each)));
-        let first = others().filter(|claim| claim.ask.waiting > 0 && claim.standing < *of);
-        first.fold(left, |left, claim| {
-            // What has no room for one of its pods keeps nothing from others.
-            let fits = Amounts::of(&claim.each, 1).displaced(each) <= left;
-            let held = if fits { Amounts::of(&claim.each, claim.ask.waiting).displaced(each) } else { 0 };
-            left.saturating_sub(held)
-        })
+        shelf.unwanted(of, each, left)
     }
 
     /// Replaces what an object asks for: `asks` by cluster, each replica of `each`; `report` is the last one of a cluster.
@@ -153,10 +225,10 @@ impl Ledger {
             }
             let mut claim = Claim::after(known, ask, each, standing, now);
             if claim.promised(now) > 0 || ask.waiting > 0 {
-                if claim.asked_at == now {
+                if claim.since == now {
                     claim.taken = report(cluster).map(Summary::taken);
                 }
-                self.clusters.entry(cluster.to_owned()).or_default().insert(standing.name.clone(), claim);
+                self.clusters.entry(cluster.to_owned()).or_default().add(claim, now);
             }
         }
     }
@@ -168,25 +240,11 @@ impl Ledger {
 
     fn take(&mut self, name: &str) -> HashMap<String, Claim> {
         let mut taken = HashMap::new();
-        self.clusters.retain(|cluster, claims| {
-            taken.extend(claims.remove(name).map(|claim| (cluster.clone(), claim)));
-            !claims.is_empty()
+        self.clusters.retain(|cluster, shelf| {
+            taken.extend(shelf.remove(name).map(|claim| (cluster.clone(), claim)));
+            !shelf.claims.is_empty()
         });
         taken
-    }
-}
-
-impl Claim {
-    /// What was known before goes on: a report counts the replicas that existed when it was made. What exists when it is
-    /// first seen was there before.
-    fn after(known: Option<Self>, ask: Ask, each: &Demand, standing: &Standing, now: Timestamp) -> Self {
-        let known = known.filter(|known| known.promised(now) > 0);
-        let (asked_at, taken) = known.as_ref().map_or((now, None), |known| (known.asked_at, known.taken.clone()));
-        let (counted, since) = known.map_or((ask.current, now), |known| {
-            let counted = if known.is_reported(now) { known.ask.current } else { known.counted };
-            if ask.current > known.ask.current { (counted, now) } else { (known.counted.min(ask.current), known.since) }
-        });
-        Self { ask, counted, since, asked_at, taken, each: each.clone(), standing: standing.clone() }
     }
 }
 
@@ -213,7 +271,7 @@ mod tests {
     }
 
     /// What `b` may have of ten free replicas.
-    fn left(ledger: &Ledger, of: &Standing, second: i64) -> Replicas {
+    fn left(ledger: &mut Ledger, of: &Standing, second: i64) -> Replicas {
         ledger.left("member1", of, &each(CPU), (10, None), at(second))
     }
 
@@ -222,19 +280,19 @@ mod tests {
         let (a, b) = (standing("a", Rank::Load), standing("b", Rank::Replace));
         let mut ledger = Ledger::default();
         ledger.ask(&a, &each(CPU), asks(7, 4, 0), |_| None, at(0));
-        assert_eq!((left(&ledger, &b, 0), left(&ledger, &a, 0)), (7, 10), "its own is for the plan to count");
+        assert_eq!((left(&mut ledger, &b, 0), left(&mut ledger, &a, 0)), (7, 10), "its own is for the plan to count");
         // They exist, and the report may be older.
         ledger.ask(&a, &each(CPU), asks(7, 7, 0), |_| None, at(5));
-        assert_eq!([5, 34, 35].map(|second| left(&ledger, &b, second)), [7, 7, 10]);
+        assert_eq!([5, 29, 30].map(|second| left(&mut ledger, &b, second)), [7, 7, 10]);
         ledger.ask(&a, &each(CPU), asks(7, 7, 0), |_| None, at(40));
         assert_eq!(ledger.clusters.len(), 0, "a quiet fleet keeps nothing");
         // What was not asked for was there before.
         ledger.ask(&a, &each(CPU), asks(9, 9, 0), |_| None, at(41));
-        assert_eq!(left(&ledger, &b, 41), 10);
+        assert_eq!(left(&mut ledger, &b, 41), 10);
         ledger.ask(&a, &each(CPU), asks(12, 9, 0), |_| None, at(42));
-        assert_eq!((left(&ledger, &b, 42), left(&ledger, &b, 4200)), (7, 7), "as long as it does not run");
+        assert_eq!((left(&mut ledger, &b, 42), left(&mut ledger, &b, 4200)), (7, 7), "as long as it does not run");
         ledger.forget("a");
-        assert_eq!(left(&ledger, &b, 42), 10);
+        assert_eq!(left(&mut ledger, &b, 42), 10);
     }
 
     #[test]
@@ -242,7 +300,7 @@ mod tests {
         let mut ledger = Ledger::default();
         let large = each(&[("cpu", "2"), ("memory", "1Gi")]);
         ledger.ask(&standing("a", Rank::Load), &large, asks(5, 3, 0), |_| None, at(0));
-        assert_eq!(left(&ledger, &standing("b", Rank::Load), 0), 6, "two of two CPUs each");
+        assert_eq!(left(&mut ledger, &standing("b", Rank::Load), 0), 6, "two of two CPUs each");
         let small = each(&[("cpu", "300m")]);
         assert_eq!(
             ledger.left("member1", &standing("b", Rank::Load), &small, (33, None), at(0)),
@@ -264,14 +322,18 @@ mod tests {
             Standing { priority: Reverse(9), ..standing("b", Rank::Min) },
             standing("b", Rank::Replace),
         ];
-        assert_eq!(behind.map(|of| left(&ledger, &of, 0)), [6, 6, 10, 10]);
+        assert_eq!(behind.map(|of| left(&mut ledger, &of, 0)), [6, 6, 10, 10]);
         let aged = |second| Standing { created: Some(at(second)), priority: Reverse(5), ..standing("b", Rank::Min) };
         let old = Standing { created: Some(at(100)), ..first.clone() };
         ledger.ask(&old, &each(CPU), asks(2, 2, 4), |_| None, at(0));
-        assert_eq!([99, 101].map(|second| left(&ledger, &aged(second), 0)), [10, 6], "the older object comes first");
+        assert_eq!(
+            [99, 101].map(|second| left(&mut ledger, &aged(second), 0)),
+            [10, 6],
+            "the older object comes first"
+        );
         // One pod of it does not fit: what is free is of no use to it.
         ledger.ask(&old, &each(&[("cpu", "16")]), asks(2, 2, 4), |_| None, at(0));
-        assert_eq!(left(&ledger, &aged(101), 0), 10);
+        assert_eq!(left(&mut ledger, &aged(101), 0), 10);
     }
 
     #[test]
@@ -283,15 +345,42 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.ask(&standing("a", Rank::Replace), &each(CPU), asks(2, 0, 0), |_| Some(&empty), at(0));
         ledger.ask(&standing("b", Rank::Replace), &each(CPU), asks(2, 0, 0), |_| Some(&empty), at(2));
-        let left = |ledger: &Ledger, report: &Summary| {
+        let left = |ledger: &mut Ledger, report: &Summary| {
             let of = standing("c", Rank::Replace);
             let free = report.available(&each(CPU));
             ledger.left("member1", &of, &each(CPU), (free, Some(report)), at(10))
         };
         // Those that do not exist yet are in no report, whatever it counts.
-        assert_eq!([&empty, &half].map(|report| left(&ledger, report)), [12, 10]);
+        assert_eq!([&empty, &half].map(|report| left(&mut ledger, report)), [12, 10]);
         ledger.ask(&standing("a", Rank::Replace), &each(CPU), asks(2, 2, 0), |_| Some(&half), at(4));
         ledger.ask(&standing("b", Rank::Replace), &each(CPU), asks(2, 2, 0), |_| Some(&half), at(5));
-        assert_eq!([&empty, &half, &full].map(|report| left(&ledger, report)), [12; 3], "twelve are left of sixteen");
+        assert_eq!(
+            [&empty, &half, &full].map(|report| left(&mut ledger, report)),
+            [12; 3],
+            "twelve are left of sixteen"
+        );
+    }
+
+    #[test]
+    fn small_pods_that_wait_hold_no_more_than_they_need() {
+        let mut ledger = Ledger::default();
+        for number in 0..50 {
+            let small = each(&[("cpu", "10m")]);
+            ledger.ask(&standing(&format!("a{number}"), Rank::Min), &small, asks(2, 2, 1), |_| None, at(0));
+        }
+        let whole = Demand::read([("cpu", "1")]).unwrap();
+        assert_eq!(ledger.left("member1", &standing("b", Rank::Load), &whole, (60, None), at(0)), 10, "by pods");
+    }
+
+    #[test]
+    fn another_term_knows_nothing_of_the_last_one() {
+        let (a, b) = (standing("a", Rank::Load), standing("b", Rank::Load));
+        let mut ledger = Ledger::default();
+        ledger.begin(at(0));
+        ledger.ask(&a, &each(CPU), asks(7, 4, 0), |_| None, at(0));
+        ledger.begin(at(0));
+        assert_eq!(left(&mut ledger, &b, 1), 7);
+        ledger.begin(at(1));
+        assert_eq!(left(&mut ledger, &b, 1), 10);
     }
 }

@@ -59,7 +59,8 @@ impl LetsGo {
         for what in held {
             let since = self.waiting.entry(what.clone()).or_insert(Some(court.worked));
             let replaces = if what.ends_with(CENTRALIZED) { REPLACEMENT } else { SignedDuration::ZERO };
-            let limit = court.terms.release + replaces;
+            // What hands it back passes Karmada's queue.
+            let limit = court.terms.release + replaces + court.terms.queue;
             if since.is_some_and(|since| court.worked - since > limit) {
                 *since = None;
                 late.push((what, limit));

@@ -81,3 +81,41 @@ async fn a_domain_that_does_not_exist_is_told_with_those_that_do() {
         assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_fail_over_runs_nowhere() {
+    let desk = desk("4").await;
+    let suspended = json!({"spec": {"suspend": true}});
+    let path = "/apis/autoscaling.karmada.io/v1alpha1/namespaces/shop/federatedhpas/web";
+    assert_eq!(desk.bed.patch("merge", path, &suspended).await.code, 200);
+    let outcome = drill(&desk, &["--lose", "member1"]).await;
+    assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("4         4      it is suspended: nothing fails over"), "{}", outcome.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_that_are_at_their_max_take_over_nothing() {
+    let desk = Desk::new().await;
+    let names = ["member1", "member2", "member3"];
+    let share = |name| json!({"clusterName": name, "minReplicas": 2, "maxReplicas": 4, "reason": "Duplicated"});
+    let status = json!({"currentReplicas": 12, "desiredReplicas": 12, "clusterHPADesired": names.map(share)});
+    let whole = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Duplicated"}, "minReplicas": 2,
+        "maxReplicas": 4});
+    desk.bring(&hpa("web", whole, status)).await;
+    let mut bound = binding("web", &names.map(|name| (name, 4, 4)));
+    bound["spec"]["placement"] = json!({});
+    for report in bound["status"]["aggregatedStatus"].as_array_mut().unwrap() {
+        report["status"]["observedGeneration"] = json!(1);
+    }
+    desk.bring(&bound).await;
+    for name in names {
+        desk.bring(&cluster(name, "True")).await;
+    }
+    let outcome = drill(&desk, &["--lose", "member1"]).await;
+    assert_eq!(outcome.code, 1, "{} {}", outcome.stdout, outcome.stderr);
+    assert!(
+        outcome.stdout.contains("4         4      maxReplicas leaves no headroom: raise it by 4"),
+        "{}",
+        outcome.stdout
+    );
+}

@@ -1,7 +1,7 @@
 //! What an object asks of clusters and waits for, for those that share them (docs/design.md#law-13-promise-capacity-once).
 //! Pure.
 
-use super::row::{Row, assigned, bound, sum};
+use super::row::{Row, assigned, bound, budget, sum};
 use super::{Cluster, ClusterState, Request};
 use crate::decision::ledger::{Ask, Rank};
 use crate::decision::split::Replicas;
@@ -48,10 +48,16 @@ pub(super) fn asks<'a>(request: &Request<'_>, rows: &[Row<'a>]) -> Vec<(&'a str,
 
 /// Replicas that it needs and that no cluster was asked for, or that have no node where they were.
 fn waiting(request: &Request<'_>, rows: &[Row<'_>]) -> Replicas {
+    if !request.scale_assist {
+        return sum(rows.iter().map(Row::uncovered));
+    }
     let unasked = sum(rows.iter().map(Row::uncovered));
     let runs = sum(assigned(rows).map(|row| row.cluster.running()));
     let pending = sum(bound(rows).map(|row| row.cluster.pending));
     let below = if request.policy.divides() { request.total.min.saturating_sub(runs).min(pending) } else { 0 };
     let load = sum(rows.iter().map(|row| row.shortfall(request)));
-    unasked.saturating_add(below.max(load))
+    // Beyond `maxReplicas` it could use none.
+    let left = budget(request, rows).saturating_sub(sum(bound(rows).map(Row::comes_to)));
+    let load = if request.may_scale_up() { load } else { 0 };
+    unasked.saturating_add(below.max(load.min(left)))
 }

@@ -110,7 +110,7 @@ impl FederatedHpaWorker {
                 let Ok(placement_spec) = PlacementSpec::of(view, binding) else { return Ok(()) };
                 let placement_spec = placement_spec.admitting(Vec::new());
                 let mut observed = self.observe(leader, view, binding, &placement_spec, now);
-                observed.leave_promised(&self.live, &self.live.ledger.lock(), view, binding, now);
+                observed.leave_promised(&self.live, &mut self.live.ledger.lock(), view, binding, now);
                 let plan = plan(&observed.request);
                 status::planned(view, &observed, &plan, failure, now).whole()
             }
@@ -139,6 +139,7 @@ impl FederatedHpaWorker {
         self.centralized.forget(key);
         self.pauses.forget(key);
         self.live.ledger.lock().forget(&key.to_string());
+        self.queue.forget(&key.to_string());
         self.reporter.metrics.conditions.forget(&key.to_string());
         self.reporter.metrics.objects.forget((&key.namespace, &key.name));
     }

@@ -175,8 +175,12 @@ impl FederatedHpaWorker {
             // Afterwards it begins with the current replicas, as under a new leader.
             self.centralized.forget(&key);
         }
-        if !phase.plans() && phase != ObjectPhase::Incomplete {
-            self.pauses.pause(&key);
+        if !phase.plans() {
+            // What was promised to it others may have.
+            self.live.ledger.lock().forget(&key.to_string());
+            if phase != ObjectPhase::Incomplete {
+                self.pauses.pause(&key);
+            }
         }
         match phase {
             ObjectPhase::Incomplete => self.complete(leader, entry, wholeness).await,
@@ -226,7 +230,10 @@ impl FederatedHpaWorker {
     ) -> Result<Progress, WriteError> {
         match divided(view) {
             Some((binding, placement_spec)) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
-            None => self.await_binding(leader, view).await,
+            None => {
+                self.live.ledger.lock().forget(&view.federated_hpa.key().to_string());
+                self.await_binding(leader, view).await
+            }
         }
     }
 
@@ -255,7 +262,8 @@ impl FederatedHpaWorker {
         }
         let (first, waits) = {
             let mut ledger = self.live.ledger.lock();
-            observed.leave_promised(&self.live, &ledger, view, binding, now);
+            ledger.begin(leader.acts_since());
+            observed.leave_promised(&self.live, &mut ledger, view, binding, now);
             observed.promise(&mut ledger, view, binding, now)
         };
         let asks = observed.asks(&first);
@@ -267,7 +275,7 @@ impl FederatedHpaWorker {
             informed = self.observe(leader, view, binding, &placement_spec, now);
             let (plan, waits) = {
                 let mut ledger = self.live.ledger.lock();
-                informed.leave_promised(&self.live, &ledger, view, binding, now);
+                informed.leave_promised(&self.live, &mut ledger, view, binding, now);
                 informed.promise(&mut ledger, view, binding, now)
             };
             (&informed, plan, waits)

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Objects;
 use crate::api::cluster::ClusterCondition;
 use crate::api::replica_requirements::ReplicaRequirements;
-use crate::api::{Cluster, FederatedHPA};
+use crate::api::{Cluster, FederatedHPA, ResourceBinding};
 use crate::convert::instant::stored;
 use crate::decision::defaults::Mode;
 use crate::decision::ledger::{Ledger, Standing};
@@ -79,12 +79,16 @@ impl Objects {
     /// are left out: karmada-scheduler divides them.
     #[must_use]
     pub fn drill(&self, hpas: &[FederatedHPA], mode: Mode, domain: FailureDomain, now: Timestamp) -> Loss {
+        let touched = self.bindings.iter().any(|binding| runs_in(binding, &domain.clusters));
+        if !touched {
+            return Loss { lost: domain, failover_paused: false, replicas: 0, short: 0, objects: Vec::new() };
+        }
         let since = now.checked_sub(LOST_FOR).ok();
-        let mut fleet = self.clone();
-        for cluster in fleet.clusters.iter_mut().filter(|cluster| is_in(cluster, &domain.clusters)) {
+        let mut clusters = self.clusters.clone();
+        for cluster in clusters.iter_mut().filter(|cluster| is_in(cluster, &domain.clusters)) {
             lose(cluster, since);
         }
-        let live = fleet.live(Rooms::default());
+        let live = self.live(&clusters, Rooms::default());
         let mut placed: Vec<Placed<'_>> = hpas.iter().filter_map(|hpa| place(&live, hpa, mode, now)).collect();
         placed.sort_by(|one, other| one.standing.cmp(&other.standing));
         let mut ledger = Ledger::default();
@@ -94,7 +98,7 @@ impl Objects {
             let Ok(placement_spec) = PlacementSpec::of(view, binding) else { continue };
             let mut observed = observe(view, binding, &placement_spec, &live, now);
             failover_paused |= observed.paused.is_some();
-            observed.leave_promised(&live, &ledger, view, binding, now);
+            observed.leave_promised(&live, &mut ledger, view, binding, now);
             let (plan, _) = observed.promise(&mut ledger, view, binding, now);
             let requirements = binding.object.spec.replica_requirements.as_ref();
             objects.extend(loss(hpa, &observed, &plan, &domain, || pod(requirements)));
@@ -107,6 +111,12 @@ impl Objects {
 
 fn is_in(cluster: &Cluster, lost: &BTreeSet<String>) -> bool {
     cluster.metadata.name.as_ref().is_some_and(|name| lost.contains(name))
+}
+
+fn runs_in(binding: &ResourceBinding, lost: &BTreeSet<String>) -> bool {
+    let entered = binding.spec.clusters.iter().map(|entry| &entry.name);
+    let reported = binding.status.aggregated_status.iter().map(|report| &report.cluster_name);
+    entered.chain(reported).any(|name| lost.contains(name))
 }
 
 /// It does not answer.
@@ -135,26 +145,34 @@ fn loss(
     domain: &FailureDomain,
     pod: impl Fn() -> String,
 ) -> Option<ObjectLoss> {
-    let runs = observed.request.clusters.iter().filter(|cluster| domain.clusters.contains(cluster.name));
-    let ran = runs.map(|cluster| cluster.current.or(cluster.entry).unwrap_or_default()).fold(0, u32::saturating_add);
-    let owed = plan.shares.iter().filter(|share| domain.clusters.contains(share.cluster));
-    let owed = owed.filter_map(|share| share.memory.lost).fold((0_u32, 0_u32), |(all, open), lost| {
-        (all.saturating_add(lost.replicas), open.saturating_add(lost.uncovered))
-    });
-    let nobody = plan.notes.iter().any(|note| matches!(note, Note::NoCandidates | Note::AllLost { .. }));
-    let (replicas, short) = if nobody || observed.paused.is_some() { (ran, ran) } else { owed };
-    if replicas == 0 {
+    let away = |name: &str| domain.clusters.contains(name);
+    let clusters = &observed.request.clusters;
+    let ran = clusters.iter().filter(|cluster| away(cluster.name));
+    let ran = ran.map(|cluster| cluster.current.or(cluster.entry).unwrap_or_default()).fold(0, u32::saturating_add);
+    if ran == 0 {
         return None;
     }
-    let remedy = match (short, nobody) {
-        (0, _) => None,
-        (_, true) => Some("no other cluster is a candidate that answers: allow one in the placement".to_owned()),
+    let lost = plan.shares.iter().filter(|share| away(share.cluster)).filter_map(|share| share.memory.lost);
+    let (fails_over, open) = lost.fold((false, 0_u32), |(_, open), lost| (true, open.saturating_add(lost.uncovered)));
+    let current = |name: &str| clusters.iter().find(|cluster| cluster.name == name)?.current;
+    let more =
+        plan.shares.iter().filter(|share| !away(share.cluster)).map(|share| {
+            share.memory.replacement_replicas().saturating_sub(current(share.cluster).unwrap_or_default())
+        });
+    let short = if fails_over { ran.saturating_sub(more.fold(0, u32::saturating_add)) } else { ran };
+    let nobody = plan.notes.iter().any(|note| matches!(note, Note::NoCandidates | Note::AllLost { .. }));
+    let remedy = match short {
+        0 => None,
+        _ if nobody => Some("no other cluster is a candidate that answers: allow one in the placement".to_owned()),
         _ if observed.paused.is_some() => Some("failover pauses while so many clusters are away".to_owned()),
+        _ if observed.request.suspended => Some("it is suspended: nothing fails over".to_owned()),
+        _ if !fails_over => Some("its placement tolerates the loss: nothing fails over".to_owned()),
+        _ if open == 0 => Some(format!("maxReplicas leaves no headroom: raise it by {short}")),
         _ => Some(format!("room for {short} more pods ({}) in a candidate", pod())),
     };
     let metadata = &hpa.metadata;
     let (namespace, name) = (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
-    Some(ObjectLoss { namespace, name, replicas, short, remedy })
+    Some(ObjectLoss { namespace, name, replicas: ran, short, remedy })
 }
 
 /// What a pod requests: `cpu 500m, memory 1Gi`.

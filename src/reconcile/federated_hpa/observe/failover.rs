@@ -21,6 +21,8 @@ pub const FAILOVER_PAUSED: &str = "FailoverPaused";
 const TURN: Duration = Duration::from_mins(1);
 /// A cluster fails for all objects at once: so long they are gathered before the first fails over.
 const GATHER: Duration = Duration::from_secs(1);
+/// An object that did not ask for so long no longer waits: with many of them each takes its time to ask again.
+const ASKS: Duration = Duration::from_mins(1);
 /// Longest wait, regardless of the rate.
 const MOST: Duration = Duration::from_secs(1000);
 
@@ -64,8 +66,8 @@ struct AdmittedFailovers {
     next: Option<Instant>,
     /// Admitted clusters, and when.
     admitted: HashMap<(Key, String), Instant>,
-    /// Objects that wait, and until when they count: they ask again before.
-    waiting: BTreeMap<Standing, Instant>,
+    /// Objects that wait: when they asked first, and last.
+    waiting: BTreeMap<Standing, (Instant, Instant)>,
 }
 
 impl Queue {
@@ -74,7 +76,7 @@ impl Queue {
         let now = steady();
         let mut state = self.0.lock();
         state.admitted.retain(|_, since| now.saturating_duration_since(*since) < TURN);
-        state.waiting.retain(|_, until| *until > now);
+        state.waiting.retain(|_, (_, last)| now.saturating_duration_since(*last) < ASKS);
         let between = Duration::try_from_secs_f64(1.0 / rate.max(0.0)).map_or(MOST, |between| between.min(MOST));
         let mut admitted = Vec::new();
         for cluster in clusters {
@@ -86,13 +88,14 @@ impl Queue {
             if rate <= 0.0 {
                 return (admitted, Some(MOST));
             }
-            let known = state.waiting.contains_key(standing);
+            let begun = state.waiting.get(standing).map_or(now, |(first, _)| *first);
+            let gathers = GATHER.saturating_sub(now.saturating_duration_since(begun));
             let first = state.waiting.first_key_value().is_none_or(|(first, _)| first >= standing);
             let wait = state.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
-            if !wait.is_zero() || !first || !known {
-                let again = if known && wait.is_zero() { between } else { wait.max(GATHER) };
-                state.waiting.extend(now.checked_add(again.saturating_mul(2)).map(|until| (standing.clone(), until)));
-                return (admitted, Some(again));
+            let wait = wait.max(gathers);
+            if !wait.is_zero() || !first {
+                state.waiting.insert(standing.clone(), (begun, now));
+                return (admitted, Some(if wait.is_zero() { between } else { wait }));
             }
             state.next = now.checked_add(between);
             admitted.push(who.1.clone());
@@ -100,6 +103,11 @@ impl Queue {
         }
         state.waiting.remove(standing);
         (admitted, None)
+    }
+
+    /// Forgets an object.
+    pub fn forget(&self, name: &str) {
+        self.0.lock().waiting.retain(|standing, _| standing.name != name);
     }
 }
 
@@ -138,10 +146,13 @@ mod tests {
         assert_eq!([ask(0, 0), ask(1, 1), ask(2, 2)], [wait(1), wait(1), wait(1)]);
         tokio::time::sleep(GATHER).await;
         assert_eq!([ask(0, 0), ask(1, 1), ask(2, 2), ask(1, 1)], [wait(2), wait(2), now.clone(), wait(2)]);
+        // Each of many takes its time to ask again.
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(ask(0, 0), wait(2), "low comes first");
         // One that no longer asks keeps nobody waiting.
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        assert_eq!(ask(0, 0), wait(2));
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        queue.forget("prod/low");
         assert_eq!(ask(0, 0), now);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(ask(1, 1), wait(1), "it begins anew");
     }
 }

@@ -31,7 +31,7 @@ impl Observed<'_> {
     pub fn leave_promised(
         &mut self,
         live: &LiveState,
-        ledger: &Ledger,
+        ledger: &mut Ledger,
         view: &View,
         binding: &Binding,
         now: Timestamp,
@@ -41,8 +41,9 @@ impl Observed<'_> {
         for cluster in &mut self.request.clusters {
             let reported = !live.capacity.is_estimated(cluster.name, &self.requirements);
             let report = view.cluster(cluster.name).and_then(|entry| entry.summary.as_ref()).filter(|_| reported);
-            let left = |free| ledger.left(cluster.name, &standing, each, (free, report), now);
-            cluster.available = cluster.available.map(left);
+            if let Some(free) = &mut cluster.available {
+                *free = ledger.left(cluster.name, &standing, each, (*free, report), now);
+            }
         }
     }
 
@@ -56,7 +57,10 @@ impl Observed<'_> {
         now: Timestamp,
     ) -> (Plan<'_>, Option<Timestamp>) {
         let plan = plan(&self.request);
-        let Some(each) = self.requirements.demand() else { return (plan, None) };
+        let Some(each) = self.requirements.demand() else {
+            ledger.forget(&view.federated_hpa.key().to_string());
+            return (plan, None);
+        };
         let standing = standing(view, binding, self.request.rank());
         let report = |name: &str| view.cluster(name)?.summary.as_ref();
         ledger.ask(&standing, each, plan.asks.iter().copied(), report, now);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::conditions;
 use crate::api::federated_hpa::FederatedHPAStatus;
@@ -56,7 +56,7 @@ impl Reporter {
     pub fn refused(&self, entry: &FederatedHpaEntry, plan: &Plan<'_>) {
         for refusal in &plan.refusals {
             self.metrics.refused(refusal.law);
-            warn!(object = %entry.key(), law = refusal.law.code(), "{refusal}");
+            debug!(object = %entry.key(), law = refusal.law.code(), "{refusal}");
         }
     }
 
