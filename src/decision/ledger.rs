@@ -97,8 +97,8 @@ impl Claim {
 
 /// The claims on one cluster, by object, and their sums.
 #[derive(Clone, Debug, Default)]
-struct Shelf {
-    claims: BTreeMap<String, Claim>,
+struct ClusterClaims {
+    by_object: BTreeMap<String, Claim>,
     /// When the sums were made: claims end by time.
     at: Option<Timestamp>,
     promised: Amounts,
@@ -106,14 +106,14 @@ struct Shelf {
     waiting: BTreeSet<Standing>,
 }
 
-impl Shelf {
+impl ClusterClaims {
     /// Makes the sums anew, at most once a second.
     fn sum(&mut self, now: Timestamp) {
         if self.at.is_some_and(|at| at.as_second() == now.as_second()) {
             return;
         }
         (self.promised, self.missing, self.at) = (Amounts::default(), Amounts::default(), Some(now));
-        for claim in self.claims.values() {
+        for claim in self.by_object.values() {
             self.promised.add(Amounts::of(&claim.each, claim.promised(now)));
             self.missing.add(Amounts::of(&claim.each, claim.missing()));
         }
@@ -126,11 +126,11 @@ impl Shelf {
         if claim.ask.waiting > 0 {
             self.waiting.insert(claim.standing.clone());
         }
-        self.claims.insert(claim.standing.name.clone(), claim);
+        self.by_object.insert(claim.standing.name.clone(), claim);
     }
 
     fn remove(&mut self, name: &str) -> Option<Claim> {
-        let claim = self.claims.remove(name)?;
+        let claim = self.by_object.remove(name)?;
         self.waiting.remove(&claim.standing);
         if let Some(at) = self.at {
             self.promised.take(&Amounts::of(&claim.each, claim.promised(at)));
@@ -141,7 +141,7 @@ impl Shelf {
 
     /// What the report counts more than it did when the oldest claim began: part of what was asked for.
     fn counted(&self, report: Option<&Summary>, now: Timestamp) -> Option<Amounts> {
-        let claims = self.claims.values().filter(|claim| !claim.is_over(now) && claim.promised(now) > 0);
+        let claims = self.by_object.values().filter(|claim| !claim.is_over(now) && claim.promised(now) > 0);
         let before = claims.min_by_key(|claim| claim.since)?.taken.as_ref()?;
         Some(report?.taken().since(before))
     }
@@ -149,7 +149,7 @@ impl Shelf {
     /// Replicas of `left` that those who come before `of` do not wait for.
     fn unwanted(&self, of: &Standing, each: &Demand, left: Replicas) -> Replicas {
         let mut held = Amounts::default();
-        for claim in self.waiting.range(..of.clone()).filter_map(|standing| self.claims.get(&standing.name)) {
+        for claim in self.waiting.range(..of.clone()).filter_map(|standing| self.by_object.get(&standing.name)) {
             let mut first = held.clone();
             first.add(Amounts::of(&claim.each, 1));
             // What has no room for one of its pods keeps nothing from others.
@@ -167,7 +167,7 @@ impl Shelf {
 /// The claims of all objects.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    clusters: HashMap<String, Shelf>,
+    clusters: HashMap<String, ClusterClaims>,
     /// Since when its leader acts.
     term: Option<Timestamp>,
 }
@@ -191,21 +191,21 @@ impl Ledger {
         (free, report): (Replicas, Option<&Summary>),
         now: Timestamp,
     ) -> Replicas {
-        let Some(shelf) = self.clusters.get_mut(cluster) else { return free };
-        shelf.sum(now);
-        let own = shelf.claims.get(&of.name);
+        let Some(known) = self.clusters.get_mut(cluster) else { return free };
+        known.sum(now);
+        let own = known.by_object.get(&of.name);
         let (mut promised, mut missing, mut all) =
-            (shelf.promised.clone(), shelf.missing.clone(), shelf.promised.clone());
+            (known.promised.clone(), known.missing.clone(), known.promised.clone());
         if let Some(own) = own {
             promised.take(&Amounts::of(&own.each, own.promised(now)));
             missing.take(&Amounts::of(&own.each, own.missing()));
             // Its own that exist may be what the report counts.
             all.take(&Amounts::of(&own.each, own.missing()));
         }
-        let counted = shelf.counted(report, now);
+        let counted = known.counted(report, now);
         let open = counted.map_or(Replicas::MAX, |counted| all.since(&counted).displaced(each));
         let left = free.saturating_sub(promised.displaced(each).min(open).max(missing.displaced(each)));
-        shelf.unwanted(of, each, left)
+        known.unwanted(of, each, left)
     }
 
     /// Replaces what an object asks for: `asks` by cluster, each replica of `each`; `report` is the last one of a cluster.
@@ -240,9 +240,9 @@ impl Ledger {
 
     fn take(&mut self, name: &str) -> HashMap<String, Claim> {
         let mut taken = HashMap::new();
-        self.clusters.retain(|cluster, shelf| {
-            taken.extend(shelf.remove(name).map(|claim| (cluster.clone(), claim)));
-            !shelf.claims.is_empty()
+        self.clusters.retain(|cluster, known| {
+            taken.extend(known.remove(name).map(|claim| (cluster.clone(), claim)));
+            !known.by_object.is_empty()
         });
         taken
     }

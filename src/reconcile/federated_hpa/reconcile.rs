@@ -228,13 +228,11 @@ impl FederatedHpaWorker {
         view: &View,
         retry_state: &FederatedHpaRetryState,
     ) -> Result<Progress, WriteError> {
-        match divided(view) {
-            Some((binding, placement_spec)) => self.plan(leader, view, binding, &placement_spec, retry_state).await,
-            None => {
-                self.live.ledger.lock().forget(&view.federated_hpa.key().to_string());
-                self.await_binding(leader, view).await
-            }
+        if let Some((binding, placement_spec)) = divided(view) {
+            return self.plan(leader, view, binding, &placement_spec, retry_state).await;
         }
+        self.live.ledger.lock().forget(&view.federated_hpa.key().to_string());
+        self.await_binding(leader, view).await
     }
 
     /// Writes the status before the steps that depend on it, so that it survives a crash.

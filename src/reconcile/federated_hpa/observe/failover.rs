@@ -152,7 +152,7 @@ mod tests {
         // One that no longer asks keeps nobody waiting.
         queue.forget("prod/low");
         assert_eq!(ask(0, 0), now);
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(ASKS).await;
         assert_eq!(ask(1, 1), wait(1), "it begins anew");
     }
 }
