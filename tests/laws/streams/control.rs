@@ -109,7 +109,7 @@ fn what_hangs_in_deletion_breaks_the_law_of_letting_go_after_a_while_in_which_so
     stream.acts(false);
     stream.pass(3600);
     stream.acts(true);
-    stream.pass(90);
+    stream.pass(150);
     stream.keeps();
     stream.pass(60);
     stream.breaks("law 8");

@@ -730,10 +730,10 @@ fn that_a_workload_was_handed_back_is_noted_when_the_webhook_answers() {
             stream.pass(seconds);
             stream.broken().iter().any(|broken| broken.contains("was not let go"))
         };
-        is_late(&mut stream, 290);
+        is_late(&mut stream, 350);
         let silent = is_late(&mut stream, 20);
         stream.reviews(true);
-        (silent, is_late(&mut stream, 290), is_late(&mut stream, 20))
+        (silent, is_late(&mut stream, 350), is_late(&mut stream, 20))
     };
     assert_eq!(retargeted(false, true), (false, false, true), "in time once it answers");
     assert_eq!(retargeted(true, true), (true, false, false));
