@@ -204,8 +204,10 @@ fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&Plan<'_>, status::Planne
     let view = live.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let placement_spec = PlacementSpec::of(&view, binding).unwrap();
-    let observed = observe(&view, binding, &placement_spec, live, NOW);
-    let plan = plan(&observed.request);
+    let mut observed = observe(&view, binding, &placement_spec, live, NOW);
+    let mut ledger = live.ledger.lock();
+    observed.leave_promised(live, &mut ledger, &view, binding, NOW);
+    let (plan, _) = observed.promise(&mut ledger, &view, binding, NOW);
     tell(&plan, status::planned(&view, &observed, &plan, None, NOW));
 }
 
