@@ -104,11 +104,11 @@ where
     .unwrap_or_default()
 }
 
-/// The priority of a workload among others.
+/// The priority of a workload among others: greater ones come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SchedulePriority {
-    /// Greater ones come first.
+    /// `priority`
     #[serde(deserialize_with = "null_as_default")]
     pub priority: i32,
 }

@@ -1,9 +1,9 @@
 //! What is promised of the free capacity of clusters, over all objects (docs/design.md#law-13-promise-capacity-once).
 //! Pure.
 //!
-//! Each object is planned alone, against what its clusters report free. The ledger keeps what the others were asked to run
-//! there and is not in that report yet, and what those that come first wait for. Nothing is stored: a new leader learns it
-//! from its first plan of each object, which finds what was written before.
+//! Each object is planned alone, against what its clusters report free. The ledger keeps what the others were asked to
+//! run there and is not in that report yet, and what those that come first wait for. Nothing is stored: a new leader
+//! learns it from its first plan of each object, which finds what was written before.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,8 +13,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::capacity::{Amounts, Demand, Summary};
 use super::split::Replicas;
 
-/// A report is at most this old: Karmada collects the status of clusters every ten seconds, and answers of estimators are
-/// used for thirty.
+/// A report is at most this old: Karmada collects the status of clusters every ten seconds, and answers of estimators
+/// are used for thirty.
 const REPORTED: SignedDuration = SignedDuration::from_secs(30);
 
 /// What an object needs free capacity for: the first comes before all others.
@@ -180,8 +180,15 @@ impl Ledger {
         }
     }
 
-    /// Of `free` replicas that a cluster reports for an object, those that it may have: without what others are promised,
-    /// and what those that come before it wait for. `report`: of the cluster; `None` while other sources tell what is free.
+    /// Whether nobody waits for anything, or was promised something that no report counts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.clusters.is_empty()
+    }
+
+    /// Of `free` replicas that a cluster reports for an object, those that it may have: without what others are
+    /// promised, and what those that come before it wait for. `report`: of the cluster; `None` while other sources tell
+    /// what is free.
     #[must_use]
     pub fn left(
         &mut self,
@@ -208,7 +215,8 @@ impl Ledger {
         known.unwanted(of, each, left)
     }
 
-    /// Replaces what an object asks for: `asks` by cluster, each replica of `each`; `report` is the last one of a cluster.
+    /// Replaces what an object asks for: `asks` by cluster, each replica of `each`; `report` is the last one of a
+    /// cluster.
     pub fn ask<'a, 's>(
         &mut self,
         standing: &Standing,

@@ -30,7 +30,8 @@ impl Load {
         }
     }
 
-    /// Thousandths of replicas that run at least for this load: with ten of eleven an HPA, by its usual tolerance, adds none.
+    /// Thousandths of replicas that run at least for this load: with ten of eleven an HPA, by its usual tolerance, adds
+    /// none.
     #[must_use]
     pub fn least(self, replicas: Replicas) -> u64 {
         let whole = u128::from(WHOLE).saturating_mul(replicas.into());

@@ -2,8 +2,8 @@
 //! begins with what is stored, clusters that fall silent, are lost, come back and leave, other load and another
 //! `maxReplicas`. Laws 2 and 3 hold in each of them, by what the members really run.
 //!
-//! Mutants show what holds the laws: each wrong write above the gate is mended by it, each one below it, and a leader that
-//! forgets what it asked for, is found by a law that it breaks.
+//! Mutants show what holds the laws: each wrong write above the gate is mended by it, each one below it, and a leader
+//! that forgets what it asked for, is found by a law that it breaks.
 //!
 //! `FHPA_STATES=9` explores paths of this many states, and prints the number of states.
 

@@ -1,5 +1,5 @@
-//! What an object asks of clusters and waits for, for those that share them (docs/design.md#law-13-promise-capacity-once).
-//! Pure.
+//! What an object asks of clusters and waits for, for those that share them
+//! (docs/design.md#law-13-promise-capacity-once). Pure.
 
 use super::row::{Row, assigned, bound, budget, sum};
 use super::{Cluster, ClusterState, Request};
@@ -30,8 +30,7 @@ impl Request<'_> {
     }
 }
 
-/// What it asks of each cluster, by name; `unschedulable` pods below the user's min and what nobody could be asked for
-/// waits for any cluster that takes part.
+/// What it asks of each cluster, by name. What it waits for it would run in any cluster that takes part.
 pub(super) fn asks<'a>(request: &Request<'_>, rows: &[Row<'a>]) -> Vec<(&'a str, Ask)> {
     let waiting = waiting(request, rows);
     let ask = |row: &Row<'a>| {

@@ -89,8 +89,8 @@ impl<'a> Receivers<'a> {
     /// * StaticWeighted: split by weight.
     /// * DynamicWeighted: split by free capacity, on top of what runs; the excess over the limits goes to the others by
     ///   capacity, or evenly where no cluster has any: unassigned bounds could not be used once there is free capacity.
-    /// * Aggregated: one after the other up to its capacity, those that run some first, then the largest; the excess over all capacity goes to the
-    ///   largest.
+    /// * Aggregated: one after the other up to its capacity, those that run some first, then the largest; the
+    ///   excess over all capacity goes to the largest.
     /// * Prioritized: the same by priority. Clusters of one priority share by capacity: none of them is first.
     pub(super) fn distribute(&mut self, policy: Policy, total: Replicas) {
         match policy {

@@ -80,8 +80,8 @@ impl<'r, 'a> Effect<'r, 'a> {
             .map_or(self.ready.0, |lost| lost.uncovered.saturating_add(cluster.may_run().saturating_sub(lost.replicas)))
     }
 
-    /// What it may run, whether or not it answers, and at least one where it has an entry: where `maxReplicas` is full, one
-    /// pod of another cluster goes for it.
+    /// What it may run, whether or not it answers, and at least one where it has an entry: where `maxReplicas` is full,
+    /// one pod of another cluster goes for it.
     fn runs(&self) -> Replicas {
         let cluster = self.row.cluster;
         if cluster.state == ClusterState::Lost { 0 } else { cluster.at_least_entry() }
@@ -141,8 +141,8 @@ fn last_raise<'s, 'a, 'b>(
     })
 }
 
-/// By how much more than `maxReplicas` may be in effect, where it is not less than before. Under Duplicated each cluster
-/// may have the whole of it.
+/// By how much more than `maxReplicas` may be in effect, where it is not less than before. Under Duplicated each
+/// cluster may have the whole of it.
 fn above(request: &Request<'_>, effects: &[Effect<'_, '_>]) -> Replicas {
     if !request.policy.divides() {
         return 0;
@@ -152,8 +152,8 @@ fn above(request: &Request<'_>, effects: &[Effect<'_, '_>]) -> Replicas {
 }
 
 /// How many ready replicas that load asks for would go, beyond what the user took with a lower `maxReplicas` and what
-/// leaving clusters may release first; `most` may run in all clusters. What others were asked to run in place of leaving
-/// clusters counts where it runs: there, or as long as it is not ready in the leaving ones.
+/// leaving clusters may release first; `most` may run in all clusters. What others were asked to run in place of
+/// leaving clusters counts where it runs: there, or as long as it is not ready in the leaving ones.
 fn lost(effects: &[Effect<'_, '_>], most: u64) -> Replicas {
     let (before, after) = sums(effects.iter(), |effect| effect.ready);
     let (going, staying): (Vec<_>, Vec<_>) = effects.iter().partition(|effect| effect.leaves());

@@ -45,8 +45,8 @@ impl Policy {
         matches!(self, Self::DynamicWeighted | Self::Aggregated | Self::Prioritized)
     }
 
-    /// How further replicas in place of others are divided: each cluster of a Duplicated workload has all of it, so the one
-    /// with the most free capacity runs them.
+    /// How further replicas in place of others are divided: each cluster of a Duplicated workload has all of it, so the
+    /// one with the most free capacity runs them.
     #[must_use]
     pub const fn of_help(self) -> Self {
         match self {

@@ -75,8 +75,8 @@ struct Placed<'a> {
 }
 
 impl Objects {
-    /// What the loss of `domain` means for these FederatedHPAs at `now`; `mode`: of those that name none. Centralized ones
-    /// are left out: karmada-scheduler divides them.
+    /// What the loss of `domain` means for these FederatedHPAs at `now`; `mode`: of those that name none. Centralized
+    /// ones are left out: karmada-scheduler divides them.
     #[must_use]
     pub fn drill(&self, hpas: &[FederatedHPA], mode: Mode, domain: FailureDomain, now: Timestamp) -> Loss {
         let touched = self.bindings.iter().any(|binding| runs_in(binding, &domain.clusters));

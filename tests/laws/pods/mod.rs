@@ -14,12 +14,13 @@
 //! when it left, or before its workload was deleted, which happens after it is back, even where it got a share again;
 //! of a lost cluster, what Karmada did not tell, and what the others added since it stopped to answer; what was divided
 //! before the workload was taken over, or after it was to be given back; the same for a cluster that Karmada's own
-//! division left out before a FederatedHPA held the workload, or leaves out of a Duplicated one that was handed back; what
-//! the other clusters of a Duplicated workload may not run, each at `maxReplicas`; a quarter of the replicas of each leaving cluster
-//! where `maxReplicas` leaves no headroom; the end of the time limit of a replacement, also of one after a takeover, a
-//! taint, a label or a change of mode; what a member's HPA added since the workload was Duplicated, while the maxes of
-//! all clusters come down, or since nobody can act who would raise a lower max again that Karmada's queue holds back; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes
-//! Karmada refuse every division of them, but for a release.
+//! division left out before a FederatedHPA held the workload, or leaves out of a Duplicated one that was handed back;
+//! what the other clusters of a Duplicated workload may not run, each at `maxReplicas`; a quarter of the replicas of
+//! each leaving cluster where `maxReplicas` leaves no headroom; the end of the time limit of a replacement, also of one
+//! after a takeover, a taint, a label or a change of mode; what a member's HPA added since the workload was Duplicated,
+//! while the maxes of all clusters come down, or since nobody can act who would raise a lower max again that Karmada's
+//! queue holds back; pods while the workloads of the namespace exceed a FederatedResourceQuota, which makes Karmada
+//! refuse every division of them, but for a release.
 
 mod past;
 mod share;
@@ -121,8 +122,8 @@ impl Pods {
         }
     }
 
-    /// Other replicas of a released workload, by the user, by a cron rule or by its FederatedHPA in Centralized mode, are
-    /// divided anew by Karmada's scheduler. Where the user deletes it, members lose what they run.
+    /// Other replicas of a released workload, by the user, by a cron rule or by its FederatedHPA in Centralized mode,
+    /// are divided anew by Karmada's scheduler. Where the user deletes it, members lose what they run.
     fn saw_template(&mut self, change: &Change<'_>, world: &World) {
         let object = change.object();
         let kind = format!("{} {}", super::world::text(object, "/apiVersion"), change.kind);
@@ -217,9 +218,9 @@ impl Pods {
         let share = past.shares.entry(change.place.to_owned()).or_default();
         (share.min, share.max) = bounds.map_or((0, i64::MAX), |bounds| (bounds.min, bounds.max));
         // Whoever wrote the lower max did not know what the member's HPA had added in that moment, and nobody raises it
-        // again who cannot act while Karmada's queue holds it back.
-        // After Duplicated the max cannot be raised again for it before those of all clusters are down.
-        // Both writes, the lower max and the one after it, pass Karmada's queue, and wait for clusters that do not answer.
+        // again who cannot act while Karmada's queue holds it back. After Duplicated the max cannot be raised again for
+        // it before those of all clusters are down. Both writes, the lower max and the one after it, pass Karmada's
+        // queue, and wait for clusters that do not answer.
         let back = world.clusters.values().filter_map(|place| place.since).max();
         let down = |copied: &Timestamp| world.now.duration_since(back.map_or(*copied, |back| back.max(*copied)));
         let divided = hpa.copied.filter(|copied| down(copied) < AFTERMATH + queue * 2);
@@ -286,8 +287,8 @@ fn has_begun(owner: &Name, target: &Target, world: &World) -> bool {
     world.binding(target).is_none_or(|binding| binding.suspended) || writes()
 }
 
-/// Whether the longest wait is over that began then, also by a clock that jumped meanwhile: fhpa begins it anew only where
-/// it sees that its own wall clock went ahead of its steady one, and the clock here is told.
+/// Whether the longest wait is over that began then, also by a clock that jumped meanwhile: fhpa begins it anew only
+/// where it sees that its own wall clock went ahead of its steady one, and the clock here is told.
 fn ended(since: Timestamp, world: &World) -> bool {
     world.now.duration_since(since) + world.ahead_since(since) >= PATIENCE - SECOND
 }

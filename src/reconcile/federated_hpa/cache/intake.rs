@@ -180,11 +180,12 @@ impl CachedKind for ClusterEntry {
     /// concerns the workloads of these kinds.
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         inner.reported = None;
+        let both = change.before.as_ref().zip(change.after.as_ref());
+        if both.is_some_and(|(before, after)| before.is_like(after)) {
+            return;
+        }
         let mut concerned = inner.owners();
-        if let (Some(before), Some(after)) = (&change.before, &change.after) {
-            if before.is_like(after) {
-                return;
-            }
+        if let Some((before, after)) = both {
             if before.differs_by_kinds(after) {
                 let [before, after] = [before, after].map(|entry| &entry.member.enablements);
                 let differs = |binding: &Arc<Binding>| before.of(binding.kind()) != after.of(binding.kind());

@@ -36,7 +36,7 @@ impl Observed<'_> {
         binding: &Binding,
         now: Timestamp,
     ) {
-        let Some(each) = self.requirements.demand() else { return };
+        let Some(each) = self.requirements.demand().filter(|_| !ledger.is_empty()) else { return };
         let standing = standing(view, binding, self.request.rank());
         for cluster in &mut self.request.clusters {
             let reported = !live.capacity.is_estimated(cluster.name, &self.requirements);
@@ -47,8 +47,8 @@ impl Observed<'_> {
         }
     }
 
-    /// Plans, and promises what is asked for, under the lock of the ledger: the next object sees it. Returns when to look
-    /// again, where something waits.
+    /// Plans, and promises what is asked for, under the lock of the ledger: the next object sees it. Returns when to
+    /// look again, where something waits.
     pub fn promise(
         &self,
         ledger: &mut Ledger,
