@@ -185,12 +185,10 @@ impl CachedKind for ClusterEntry {
             return;
         }
         let mut concerned = inner.owners();
-        if let Some((before, after)) = both {
-            if before.differs_by_kinds(after) {
-                let [before, after] = [before, after].map(|entry| &entry.member.enablements);
-                let differs = |binding: &Arc<Binding>| before.of(binding.kind()) != after.of(binding.kind());
-                concerned.retain(|key| bindings(inner, key).any(differs));
-            }
+        if let Some((before, after)) = both.filter(|(before, after)| before.differs_by_kinds(after)) {
+            let [before, after] = [before, after].map(|entry| &entry.member.enablements);
+            let differs = |binding: &Arc<Binding>| before.of(binding.kind()) != after.of(binding.kind());
+            concerned.retain(|key| bindings(inner, key).any(differs));
         }
         inner.fleet = None;
         inner.changed.extend(concerned);
