@@ -7,7 +7,7 @@
 //! * A failing history is shrunk (for `FHPA_SHRINKING` seconds, default 120); the result belongs into `cases`, where it
 //!   is replayed with each run of the tests.
 
-mod chance;
+pub mod chance;
 mod effects;
 mod fields;
 pub mod flaky;

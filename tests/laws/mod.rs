@@ -19,6 +19,7 @@ mod looking;
 mod managed;
 mod pods;
 mod rest;
+mod room;
 mod streams;
 mod truth;
 mod whole;
@@ -164,6 +165,7 @@ impl Laws {
             Box::<whole::WholeObjects>::default(),
             Box::<lane::StaysInItsLane>::default(),
             Box::<bounded::Bounded>::default(),
+            Box::<room::Room>::default(),
         ];
         Self {
             world: World::new(now),

@@ -367,29 +367,25 @@ impl Past {
         others.map(|(_, share)| share.asked).sum()
     }
 
-    pub fn others<'a>(&'a self, world: &'a World) -> impl Iterator<Item = &'a Share> {
+    pub fn others<'a>(&'a self, world: &'a World) -> impl Iterator<Item = (&'a String, &'a Share)> {
         let in_use =
             move |(cluster, _): &(&'a String, &Share)| world.answers(cluster) && self.entries.contains(*cluster);
-        self.shares.iter().filter(in_use).map(|(_, share)| share)
+        self.shares.iter().filter(in_use)
     }
 
     /// What lost clusters ran is asked of others in time, as far as their bounds and their room go.
     pub fn look_at_lost(&mut self, target: &Target, court: &mut Court<'_>) {
         let world = court.world;
-        let shares: Vec<Share> = self.others(world).copied().collect();
         let asked = self.asked(target, world);
-        let full = shares.iter().all(|share| share.asked >= share.max || share.ready < share.asked);
-        let mine = world.acts_on(target).is_some() && !shares.is_empty();
+        let full = self.others(world).all(|(cluster, share)| {
+            share.asked >= share.max || share.ready < share.asked || world.is_full(cluster, target)
+        });
+        let mine = world.acts_on(target).is_some() && self.others(world).next().is_some();
         let entries = &self.entries;
         self.lost.retain(|lost| mine && !full && asked < lost.wanted && !entries.contains(&lost.cluster));
-        let mut late = Vec::new();
-        self.lost.retain(|lost| {
-            let in_time = court.worked - lost.since <= AT_ONCE;
-            if !in_time {
-                late.push(lost.clone());
-            }
-            in_time
-        });
+        let in_time = |lost: &Lost| court.worked - lost.since <= AT_ONCE;
+        let (waiting, late) = std::mem::take(&mut self.lost).into_iter().partition::<Vec<Lost>, _>(in_time);
+        self.lost = waiting;
         for lost in late {
             court.breaks(
                 format!("{target}, which ran in {}", lost.cluster),

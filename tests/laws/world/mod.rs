@@ -8,7 +8,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-pub use self::read::{address, int, items, label, sent, target_of, text, truth};
+pub use self::read::{address, bounds, int, items, label, sent, target_of, text, truth};
 use self::read::{amounts, binding, federated, is_ours, member_hpa, place, workload};
 use super::Change;
 
@@ -214,8 +214,10 @@ pub struct Workload {
 }
 
 /// A Cluster.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Place {
+    /// Thousandths of each resource that it reports free.
+    pub free: BTreeMap<String, i64>,
     pub ready: bool,
     /// When it became ready, or stopped to be.
     pub since: Option<Timestamp>,
@@ -322,6 +324,14 @@ impl World {
         if let Some(at) = said.iter().position(|said| *said == max) {
             said.drain(..at);
         }
+    }
+
+    /// Whether a cluster reports room for no further replica of a workload.
+    pub fn is_full(&self, cluster: &str, target: &Target) -> bool {
+        let (place, binding) = (self.clusters.get(cluster), self.binding(target));
+        place.zip(binding).is_some_and(|(place, binding)| {
+            binding.requests.iter().any(|(name, each)| place.free.get(name).is_some_and(|free| free < each))
+        })
     }
 
     /// The binding of a workload.

@@ -186,6 +186,7 @@ pub(super) fn place(object: &Value) -> Place {
     let ready = items(object, "/status/conditions").iter().find(|condition| text(condition, "/type") == "Ready");
     let taints = items(object, "/spec/taints").iter().filter(|taint| text(taint, "/effect") == "NoExecute");
     Place {
+        free: free(object),
         ready: ready.is_some_and(|ready| text(ready, "/status") == "True"),
         since: ready.and_then(|ready| text(ready, "/lastTransitionTime").parse().ok()),
         deleting: deleting(object),
@@ -204,4 +205,12 @@ pub(super) fn is_ours(definition: &Value) -> bool {
         _ => return true,
     };
     items(definition, "/spec/versions").iter().any(|version| version.pointer(own).is_some())
+}
+
+/// Thousandths of each resource that a Cluster reports free.
+fn free(cluster: &Value) -> BTreeMap<String, i64> {
+    let part = |name: &str| amounts(cluster, &format!("/status/resourceSummary/{name}"));
+    let (allocated, allocating) = (part("allocated"), part("allocating"));
+    let taken = |name: &String| allocated.get(name).unwrap_or(&0) + allocating.get(name).unwrap_or(&0);
+    part("allocatable").into_iter().map(|(name, all)| (name.clone(), (all - taken(&name)).max(0))).collect()
 }

@@ -41,7 +41,7 @@ pub async fn leads(stage: &Stage, name: &str) -> Process {
 }
 
 /// The node of a member grows to fit so many replicas.
-async fn grow(stage: &Stage, cluster: &str, fits: i64) {
+pub async fn grow(stage: &Stage, cluster: &str, fits: i64) {
     let objects = Objects::new(stage.fleet.member(cluster).unwrap().client());
     let found = objects.get(&kind("Node"), "", &format!("{cluster}-node")).await.unwrap().unwrap();
     let mut status = found["status"].clone();

@@ -8,6 +8,7 @@ mod edits;
 mod evictions;
 mod examples;
 mod failures;
+mod fleets;
 mod forecast;
 mod full_writes;
 mod help;
