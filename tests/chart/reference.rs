@@ -11,15 +11,11 @@ use crate::structure::sources::sources;
 
 const GUIDE: &str = "charts/fhpa/docs/reference.md";
 
-/// Sources of reasons that are no conditions: file, enum, and where its words are seen.
+/// Sources of reasons that are no conditions: file, enum, and the word of the guide for where they are seen.
 const WORDS: [(&str, &str, &str); 3] = [
-    (
-        "src/decision/plan/reason.rs",
-        "Reason",
-        "why a cluster has its bounds: `status.clusterHPADesired[].reason`, plan",
-    ),
-    ("src/decision/plan/reason.rs", "Hold", "why a cluster does not have its bounds yet: plan, `hold`"),
-    ("src/decision/plan/reason.rs", "Why", "why a step is made: plan, `steps[].reason`; some are Events, too"),
+    ("src/decision/plan/reason.rs", "Reason", "bounds"),
+    ("src/decision/plan/reason.rs", "Hold", "hold"),
+    ("src/decision/plan/reason.rs", "Why", "step"),
 ];
 
 /// The block of a source that begins like this.
