@@ -52,12 +52,12 @@ fn meanings(file: &str, name: &str) -> BTreeMap<String, String> {
     found
 }
 
-fn row(cells: &[&str]) -> String {
+pub fn row(cells: &[&str]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('\n', " ").replace('|', "\\|")).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn head(cells: &[&str]) -> String {
+pub fn head(cells: &[&str]) -> String {
     row(cells) + &format!("|{}\n", "---|".repeat(cells.len()))
 }
 
@@ -203,7 +203,7 @@ fn flags() -> String {
 }
 
 /// The text between the marks of a table, and the guide with another one there.
-fn exchange(guide: &str, name: &str, table: &str) -> (String, String) {
+pub fn exchange(guide: &str, name: &str, table: &str) -> (String, String) {
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let (before, rest) = guide.split_once(&begin).unwrap_or_else(|| panic!("no {begin}"));
     let (now, after) = rest.split_once(&end).unwrap_or_else(|| panic!("no {end}"));
