@@ -1,5 +1,5 @@
-//! The webhook configurations that register the webhook in karmada-apiserver (docs/design.md#living-with-karmada). No
-//! I/O.
+//! The webhook configurations that register the webhook in karmada-apiserver (docs/operations.md#upgrades-of-karmada).
+//! No I/O.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{

@@ -115,7 +115,7 @@ impl Reviewer {
     /// Whether the validating endpoint would deny the object, given decoded as `new`, without its defaults. Then it is
     /// judged with them, as a default may be what is missing, and denied here already: the API server checks an object
     /// by its schema after the mutating and before the validating webhooks, so an object with errors of both kinds would
-    /// show those of the schema first, and the others at the next attempt (docs/design.md#admission).
+    /// show those of the schema first, and the others at the next attempt (docs/validation.md#reviews).
     fn is_denied_as_it_is(
         &self,
         validating: Endpoint,

@@ -1,4 +1,4 @@
-//! The CEL rules of both CRDs, one function per type (docs/design.md#api).
+//! The CEL rules of both CRDs, one function per type (docs/distributed.md#fields).
 //! No I/O, no decisions.
 //!
 //! They apply while no webhook answers, so they match the webhook's rules. Three properties make them safe for old

@@ -1,5 +1,5 @@
-//! `CronFederatedHPA` (`autoscaling.karmada.io/v1alpha1`), the superset of Karmada's kind (docs/design.md#api). No I/O,
-//! no decisions.
+//! `CronFederatedHPA` (`autoscaling.karmada.io/v1alpha1`), the superset of Karmada's kind (docs/distributed.md#fields).
+//! No I/O, no decisions.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;

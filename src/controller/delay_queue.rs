@@ -1,4 +1,5 @@
-//! One delay queue for all objects of a kind: which object to reconcile next, and when (docs/design.md#cron). No I/O.
+//! One delay queue for all objects of a kind: which object to reconcile next, and when
+//! (docs/cron.md#late-runs). No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 

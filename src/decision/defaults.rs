@@ -1,4 +1,4 @@
-//! Defaults that admission adds to an object (docs/design.md#admission). Pure.
+//! Defaults that admission adds to an object (docs/validation.md#reviews). Pure.
 //!
 //! Only absent members are added, so that a second pass over the result adds nothing.
 
@@ -192,8 +192,8 @@ fn holder(
 }
 
 /// Suspends Karmada's scheduler for a new binding whose workload is that of a Distributed FederatedHPA that can divide it
-/// (docs/design.md#admission), or is being handed back, and marks the binding with the name of that
-/// FederatedHPA. Other members of the suspension stay, and so does a binding that is already suspended.
+/// (docs/validation.md#reviews), or is being handed back, and marks the binding with the name of that FederatedHPA.
+/// Other members of the suspension stay, and so does a binding that is already suspended.
 #[must_use]
 pub fn resource_binding(binding: &ResourceBinding<'_>, related_objects: &dyn RelatedObjects) -> Vec<Addition> {
     let Some(spec) = &binding.spec else { return Vec::new() };

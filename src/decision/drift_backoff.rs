@@ -1,5 +1,5 @@
 //! Whether to correct drift that another writer caused: at once, but not without end
-//! (docs/design.md#living-with-karmada). Pure.
+//! (docs/operations.md#upgrades-of-karmada). Pure.
 
 use jiff::{SignedDuration, Timestamp};
 

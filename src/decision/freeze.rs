@@ -1,5 +1,5 @@
 //! Freeze of the controllers by an operator: nothing is decided or written for FederatedHPAs and CronFederatedHPAs
-//! while it lasts (docs/design.md#freeze). Pure.
+//! while it lasts (docs/controller.md#freeze). Pure.
 
 use super::excerpt::excerpt;
 

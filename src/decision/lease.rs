@@ -1,4 +1,4 @@
-//! Leader election by a Lease, as a decision on the last observed record (docs/design.md#processes). Pure.
+//! Leader election by a Lease, as a decision on the last observed record (docs/controller.md#the-controller). Pure.
 //!
 //! The other holder is judged by how long its record has not changed on the local steady clock, never by the times that
 //! it wrote: its wall clock may be minutes off. Every write is a compare-and-swap, so of two candidates with the same

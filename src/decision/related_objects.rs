@@ -28,7 +28,7 @@ pub struct KnownFederatedHPA {
     pub min_replicas: Option<i32>,
     /// `spec.maxReplicas`.
     pub max_replicas: i32,
-    /// Whether it works in Distributed mode (docs/design.md#admission).
+    /// Whether it works in Distributed mode (docs/design.md#on-the-wire).
     pub distributed: bool,
     /// Whether the user suspends it.
     pub suspended: bool,

@@ -1,7 +1,7 @@
 //! The registration of the webhook as objects to apply. No I/O.
 //!
 //! An operator lets writes through while no webhook answers with an annotation of both configurations, which every
-//! write of them respects unless it states a policy of its own (docs/design.md#living-with-karmada).
+//! write of them respects unless it states a policy of its own (docs/operations.md#upgrades-of-karmada).
 
 use clap::ValueEnum;
 use serde::Serialize;

@@ -1,6 +1,6 @@
-//! Halts the controllers while the leader must not act: an operator froze it (docs/design.md#freeze), or foreign CRDs
-//! are served, or not all objects were listed since (docs/design.md#law-10-act-only-on-whole-objects). No controller is
-//! told to lead then. Reports it with a metric, in the log, and Events.
+//! Halts the controllers while the leader must not act: an operator froze it (docs/controller.md#freeze), or foreign
+//! CRDs are served, or not all objects were listed since (docs/design.md#law-10-act-only-on-whole-objects). No controller
+//! is told to lead then. Reports it with a metric, in the log, and Events.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The time zone database: the newer of the system's and the bundled one (docs/design.md#cron). Reads files, each zone
-//! at its first use.
+//! The time zone database: the newer of the system's and the bundled one (docs/cron.md#clock-changes). Reads files, each
+//! zone at its first use.
 //!
 //! `jiff` reads one of the two databases. It does not report which is newer, and an old one runs rules at a wrong hour.
 

@@ -1,6 +1,6 @@
 //! A fleet in virtual time: member clusters with pods, nodes and HPAs of their own, a load, faults, and the control
-//! plane, which uses the code of `decision` (docs/design.md#processes). Pure: no clock, no I/O; the same scenario gives
-//! the same run everywhere.
+//! plane, which uses the code of `decision` (docs/design.md#distributed-mode). Pure: no clock, no I/O; the same scenario
+//! gives the same run everywhere.
 //!
 //! [`Scenario`] describes the input, [`run`] simulates it second by second and passes on each [`Frame`], [`Figures`]
 //! summarize it and a [`Record`] keeps samples.

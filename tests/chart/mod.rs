@@ -5,6 +5,7 @@ mod certificates;
 mod command;
 pub mod documents;
 pub mod engine;
+mod fields;
 #[cfg(feature = "playground")]
 mod hooks;
 mod image;

@@ -11,15 +11,11 @@ use crate::structure::sources::sources;
 
 const GUIDE: &str = "charts/fhpa/docs/reference.md";
 
-/// Sources of reasons that are no conditions: file, enum, and where its words are seen.
+/// Sources of reasons that are no conditions: file, enum, and the word of the guide for where they are seen.
 const WORDS: [(&str, &str, &str); 3] = [
-    (
-        "src/decision/plan/reason.rs",
-        "Reason",
-        "why a cluster has its bounds: `status.clusterHPADesired[].reason`, plan",
-    ),
-    ("src/decision/plan/reason.rs", "Hold", "why a cluster does not have its bounds yet: plan, `hold`"),
-    ("src/decision/plan/reason.rs", "Why", "why a step is made: plan, `steps[].reason`; some are Events, too"),
+    ("src/decision/plan/reason.rs", "Reason", "bounds"),
+    ("src/decision/plan/reason.rs", "Hold", "hold"),
+    ("src/decision/plan/reason.rs", "Why", "step"),
 ];
 
 /// The block of a source that begins like this.
@@ -56,12 +52,12 @@ fn meanings(file: &str, name: &str) -> BTreeMap<String, String> {
     found
 }
 
-fn row(cells: &[&str]) -> String {
+pub fn row(cells: &[&str]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('\n', " ").replace('|', "\\|")).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn head(cells: &[&str]) -> String {
+pub fn head(cells: &[&str]) -> String {
     row(cells) + &format!("|{}\n", "---|".repeat(cells.len()))
 }
 
@@ -207,7 +203,7 @@ fn flags() -> String {
 }
 
 /// The text between the marks of a table, and the guide with another one there.
-fn exchange(guide: &str, name: &str, table: &str) -> (String, String) {
+pub fn exchange(guide: &str, name: &str, table: &str) -> (String, String) {
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let (before, rest) = guide.split_once(&begin).unwrap_or_else(|| panic!("no {begin}"));
     let (now, after) = rest.split_once(&end).unwrap_or_else(|| panic!("no {end}"));

@@ -77,7 +77,7 @@ fn refused(lines: &[Line]) -> impl Iterator<Item = (&Line, String)> {
     stored.filter_map(|line| line.faults.first().map(|fault| (line, format!("{} {}", place(fault), fault.keyword))))
 }
 
-/// The classes are those of docs/design.md#admission: the type of a target matches its value, a source stands alone
+/// The classes are those of docs/validation.md#refused: the type of a target matches its value, a source stands alone
 /// (`external` too, which Karmada's webhook forgets), the tolerance a member's HPA takes is not negative, the API
 /// version is given.
 #[test]
@@ -90,7 +90,7 @@ fn a_federated_hpa_that_karmada_stores_is_stored_unless_the_design_is_stricter()
     "#);
 }
 
-/// The classes are those of docs/design.md#admission: rules are not empty, the time zone is neither empty nor `Local`,
+/// The classes are those of docs/validation.md#refused: rules are not empty, the time zone is neither empty nor `Local`,
 /// the kind fits the API group in every version, the API version is given.
 #[test]
 fn a_cron_federated_hpa_that_karmada_stores_is_stored_unless_the_design_is_stricter() {

@@ -74,11 +74,11 @@ fn references_of_comments_lead_to_headings_that_exist() {
 
 #[test]
 fn a_reference_that_leads_nowhere_is_seen() {
-    let text = "//! Pure (docs/design.md#cron, docs/design.md#no-such-heading).\n/// docs/none.md#cron\n";
+    let text = "//! Pure (docs/design.md#failover, docs/design.md#no-such-heading).\n/// docs/none.md#failover\n";
     let source = Source { path: "src/decision/plan.rs".into(), text: text.into() };
     assert_eq!(
         dangling(&source),
-        ["src/decision/plan.rs:1: docs/design.md#no-such-heading", "src/decision/plan.rs:2: docs/none.md#cron"]
+        ["src/decision/plan.rs:1: docs/design.md#no-such-heading", "src/decision/plan.rs:2: docs/none.md#failover"]
     );
 }
 

@@ -1,4 +1,4 @@
-//! Which runs of a rule are due, missed or upcoming, from its history (docs/design.md#cron). Pure.
+//! Which runs of a rule are due, missed or upcoming, from its history (docs/cron.md#late-runs). Pure.
 //!
 //! `nextExecutionTime` is the ledger: the first run without a record. Every run ends as exactly one record, executed or
 //! missed with its reason, across restarts, clock changes and changes of leader. An execution sets absolute values, so

@@ -1,7 +1,7 @@
-//! Cron schedules: syntax, next and previous runs, intervals (docs/design.md#admission, docs/design.md#cron). Pure.
+//! Cron schedules: syntax, next and previous runs, intervals (docs/cron.md#schedules). Pure.
 //!
 //! `text -> parser -> Schedule`, then `Schedule + zone + instant -> run`: the `cron` crate steps on wall-clock time
-//! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules (docs/design.md#cron).
+//! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules (docs/cron.md#clock-changes).
 
 mod calendar;
 pub mod doubts;

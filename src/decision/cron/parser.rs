@@ -2,7 +2,7 @@
 //!
 //! Accepts the same texts as robfig's `ParseStandard`, odd corners included (`*-5` is `*`, empty list items are
 //! dropped). Only texts that are not tied to a clock time or that have a zone of their own are rejected
-//! (docs/design.md#admission).
+//! (docs/cron.md#schedules).
 
 use super::field::{Field, number};
 use super::parse_error::{self, ScheduleError};

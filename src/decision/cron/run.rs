@@ -1,4 +1,4 @@
-//! Wall-clock times -> instants, by the clock-change rules (docs/design.md#cron). Pure.
+//! Wall-clock times -> instants, by the clock-change rules (docs/cron.md#clock-changes). Pure.
 //!
 //! A schedule with fixed hours: a time that a clock change skips runs once at the first instant after the gap, even
 //! when several of its times are in the gap; a time that occurs twice runs the first time only. Wall times then map to

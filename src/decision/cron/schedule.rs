@@ -23,7 +23,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads the five-field syntax of Kubernetes CronJob (docs/design.md#admission).
+    /// Reads the five-field syntax of Kubernetes CronJob (docs/cron.md#schedules).
     ///
     /// # Errors
     /// The text cannot be parsed, or never fires; the message says what to write.
@@ -39,7 +39,7 @@ impl Schedule {
     }
 
     /// Whether every hour is a wildcard: such a schedule follows elapsed time over clock changes, any other has fixed
-    /// times (docs/design.md#cron). `*` and `0-23` are equal; `*/2` has fixed hours.
+    /// times (docs/cron.md#clock-changes). `*` and `0-23` are equal; `*/2` has fixed hours.
     pub const fn has_wildcard_hour(&self) -> bool {
         self.sets.every_hour()
     }

@@ -18,7 +18,7 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    /// Both day fields restrict: either one suffices (docs/design.md#admission).
+    /// Both day fields restrict: either one suffices (docs/cron.md#schedules).
     pub(super) const fn either_day(&self) -> bool {
         !self.any_day && !self.any_weekday
     }

@@ -1,4 +1,4 @@
-//! The history of an object after a reconcile (docs/design.md#cron). Pure.
+//! The history of an object after a reconcile (docs/cron.md#late-runs). Pure.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ impl fmt::Display for ZoneError {
 
 impl std::error::Error for ZoneError {}
 
-/// The zone named `text`: an IANA name in exactly its case, aliases too (docs/design.md#admission).
+/// The zone named `text`: an IANA name in exactly its case, aliases too (docs/cron.md#schedules).
 ///
 /// # Errors
 /// There is no such zone; the message says what to write.

@@ -1,4 +1,4 @@
-//! One workload in several clusters, seen as one (docs/design.md#centralized-mode). Pure.
+//! One workload in several clusters, seen as one (docs/centralized.md#what-it-does). Pure.
 //!
 //! Missing data of a cluster never scales a workload down: unknown pods count as pods without a sample, and while any
 //! data is missing, the proposed replicas never decrease.

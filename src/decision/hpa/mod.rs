@@ -1,5 +1,5 @@
 //! How many replicas a workload needs: the algorithm of the Kubernetes HorizontalPodAutoscaler
-//! (docs/design.md#centralized-mode). Pure. Centralized mode uses it for all clusters at once; the member clusters of
+//! (docs/centralized.md#what-it-does). Pure. Centralized mode uses it for all clusters at once; the member clusters of
 //! the playground use it, and so does every part that predicts a member HPA.
 //!
 //! [`proposal`] turns metrics into a number of replicas, [`stabilization`] and [`limits`] turn that number into one

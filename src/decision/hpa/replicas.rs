@@ -50,7 +50,8 @@ pub struct Workload<'a> {
     pub pods: &'a [Pod],
     /// Whether its pods are in several clusters. A ReplicaSet removes unready pods first; a division over clusters
     /// removes ready pods for unready ones elsewhere. So unready pods count at the target where less is used, and
-    /// nothing is removed where more is used.
+    /// nothing is removed where more is used: with `a` ready and `u` unready pods and load for `l <= a`, a proportional
+    /// division of `l + u` leaves `(l + u) a / (a + u) >= l` ready ones.
     pub spread: bool,
     /// Description of the clusters with missing data; while there are any, the proposed replicas never decrease.
     pub partial: Option<&'a str>,

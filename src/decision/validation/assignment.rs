@@ -1,4 +1,5 @@
-//! Fields of a FederatedHPA that divide its bounds over the clusters; only fhpa has them (docs/design.md#api). Pure.
+//! Fields of a FederatedHPA that divide its bounds over the clusters; only fhpa has them
+//! (docs/distributed.md#fields). Pure.
 
 use super::{selectors, sizes};
 use crate::decision::defaults::Mode;

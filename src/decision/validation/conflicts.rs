@@ -1,4 +1,4 @@
-//! Objects that would fight over one workload (docs/design.md#admission). Pure; the other objects come through
+//! Objects that would fight over one workload (docs/validation.md#refused). Pure; the other objects come through
 //! `RelatedObjects`.
 
 use super::scale_target::target;

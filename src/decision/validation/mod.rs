@@ -1,4 +1,4 @@
-//! The rules of admission: an object, its surroundings, and the findings (docs/design.md#admission). Pure.
+//! The rules of admission: an object, its surroundings, and the findings (docs/validation.md#refused). Pure.
 //!
 //! One file per topic; every rule adds to the same [`Findings`], in the order of the fields, and none prevents the
 //! others.

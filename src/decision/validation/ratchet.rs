@@ -1,4 +1,4 @@
-//! Updates are judged by their changes (docs/design.md#admission). Pure.
+//! Updates are judged by their changes (docs/validation.md#reviews). Pure.
 //!
 //! A violation that the stored object already has in the same form becomes a warning. List elements may move: a finding
 //! is recognized by its path without indexes, its value and its message.

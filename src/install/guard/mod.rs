@@ -1,6 +1,6 @@
 //! Keeps the installation in its desired state while this process leads: drift by a Karmada upgrade, or by any other
 //! writer, is corrected within moments; a writer that does not stop is reported and corrected with pauses
-//! (docs/design.md#living-with-karmada). Talks to the API server.
+//! (docs/operations.md#upgrades-of-karmada). Talks to the API server.
 
 mod managed_objects;
 mod reconcile;

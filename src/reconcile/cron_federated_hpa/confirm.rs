@@ -1,5 +1,5 @@
 //! Reads an object again before a new leader executes runs that its predecessor may have executed: the watch of a
-//! process that stood by may lag behind (docs/design.md#new-leaders). Talks to the API server; reads only.
+//! process that stood by may lag behind (docs/controller.md#new-leaders). Talks to the API server; reads only.
 
 use jiff::Timestamp;
 use kube::Client;

@@ -1,8 +1,8 @@
 //! Due runs -> writes to the target (apply). Talks to the API server by `Targets`.
 //!
 //! Runs of one object are combined into one write: the result of running them one after the other
-//! (docs/design.md#cron). Only when the API server rejects that, each is attempted separately, so that one invalid rule
-//! does not stop the others.
+//! (docs/cron.md#late-runs). Only when the API server rejects that, each is attempted separately, so that one invalid
+//! rule does not stop the others.
 
 use std::sync::Arc;
 

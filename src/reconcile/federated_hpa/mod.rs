@@ -1,6 +1,6 @@
 //! FederatedHPAs. In Distributed mode every member cluster gets an HPA with its share (docs/design.md#distributed-mode,
 //! docs/design.md#on-the-wire): a reconcile observes the cache, calls `decision::plan`, writes the status and applies
-//! the steps. In Centralized mode one computation scales the workload (docs/design.md#centralized-mode).
+//! the steps. In Centralized mode one computation scales the workload (docs/centralized.md#what-it-does).
 //!
 //! In order of reading: `cache`, `observe`, `manifest`, `ownership`, `write` and `status`; `worker`, which has what all reconciles
 //! share; `reconcile` with its parts (`progress`, `preflight`, `adopt`, `publish`, `sweep`, ...); `scaling`, the same for

@@ -1,5 +1,5 @@
 //! Sets the values of a cron rule on its target: bounds of a FederatedHPA, or replicas of a `scale` subresource
-//! (docs/design.md#cron). I/O: the API server.
+//! (docs/cron.md#late-runs). I/O: the API server.
 //!
 //! Reads before it writes, so that an equal value is not written, and a deleted object is not created again. A write
 //! with a conflict is retried on the new state.

@@ -1,4 +1,4 @@
-//! The preview on a dry run: the assignment in short lines (docs/design.md#admission). No I/O: it reads the caches.
+//! The preview on a dry run: the assignment in short lines (docs/validation.md#reviews). No I/O: it reads the caches.
 
 use jiff::Timestamp;
 

@@ -1,5 +1,5 @@
 //! What must be written into a restored control plane for one workload, so that Karmada changes nothing when it applies
-//! it to the members (docs/design.md#after-a-restore). Pure: objects in, corrections out.
+//! it to the members (docs/operations.md#after-a-restore). Pure: objects in, corrections out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,5 +1,5 @@
 //! Corrects a control plane that was restored from a backup, so that it says what the members run before Karmada
-//! applies it (docs/design.md#after-a-restore). Talks to the API servers of the control plane and of the members.
+//! applies it (docs/operations.md#after-a-restore). Talks to the API servers of the control plane and of the members.
 
 mod clusters;
 pub mod correction;

@@ -1,4 +1,4 @@
-//! A new leader whose watches lag behind what its predecessor knew (docs/design.md#new-leaders).
+//! A new leader whose watches lag behind what its predecessor knew (docs/controller.md#new-leaders).
 
 use std::sync::Arc;
 

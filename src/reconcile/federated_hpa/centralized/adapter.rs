@@ -1,5 +1,5 @@
 //! Answers of karmada-metrics-adapter, which asks all members and leaves out those that fail without a word
-//! (docs/design.md#centralized-mode). What it cannot have known counts as missing. No I/O.
+//! (docs/centralized.md#what-it-does). What it cannot have known counts as missing. No I/O.
 
 use std::collections::BTreeMap;
 

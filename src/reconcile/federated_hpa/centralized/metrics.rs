@@ -1,5 +1,5 @@
 //! Metrics from the metrics APIs of members, or those of karmada-apiserver: each list is queried once in a period and
-//! shared by all objects (docs/design.md#centralized-mode). Talks to members through the cluster proxy; reads only.
+//! shared by all objects (docs/centralized.md#what-it-does). Talks to members through the cluster proxy; reads only.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Centralized mode: the HPA algorithm over all clusters at once. Its result is written to the workload's own `scale`,
-//! and karmada-scheduler divides the replicas (docs/design.md#centralized-mode). Talks to the API server.
+//! and karmada-scheduler divides the replicas (docs/centralized.md#what-it-does). Talks to the API server.
 //!
 //! Its state and its observation are here; the reconcile is `scaling`.
 

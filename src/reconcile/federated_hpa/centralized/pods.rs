@@ -1,5 +1,5 @@
 //! The pods of Centralized workloads: one watch for each cluster and namespace that has such a workload, shared by all
-//! objects there. It stores only the input of the algorithm (docs/design.md#centralized-mode). Talks to members through
+//! objects there. It stores only the input of the algorithm (docs/centralized.md#what-it-does). Talks to members through
 //! the cluster proxy; reads only.
 //!
 //! A watch begins at the first use of its pods, and ends when they were not used for a while.

@@ -1,4 +1,4 @@
-//! Whether members keep the replicas of the kind of a workload (docs/design.md#admission). No I/O.
+//! Whether members keep the replicas of the kind of a workload (docs/design.md#on-the-wire). No I/O.
 
 use super::live_state::LiveState;
 use crate::controller::failure::{Failure, reason};

@@ -1,5 +1,5 @@
 //! Reads FederatedHPAs, ResourceBindings, Clusters and Works before the first write of a new leader, so that no watch
-//! that lags behind hides what its predecessor knew or wrote (docs/design.md#new-leaders). Talks to the API server;
+//! that lags behind hides what its predecessor knew or wrote (docs/controller.md#new-leaders). Talks to the API server;
 //! reads only.
 
 use kube::api::{DynamicObject, ListParams};
