@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use super::by_cluster::ByCluster;
+use super::groups::Affinity;
 use crate::api::ResourceBinding;
 use crate::api::resource_binding::{AggregatedStatus, Placement, WorkloadStatus};
 use crate::controller::key::Key;
@@ -170,6 +171,16 @@ impl Binding {
     #[must_use]
     pub const fn entries(&self) -> &ByCluster<i32> {
         &self.entries
+    }
+
+    /// Its affinity group and its anti-affinity group, in its namespace.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (Affinity, &str)> {
+        let groups = self.object.spec.workload_affinity_groups.iter();
+        groups
+            .flat_map(|groups| {
+                [(Affinity::Together, &*groups.affinity_group), (Affinity::Apart, &*groups.anti_affinity_group)]
+            })
+            .filter(|(_, name)| !name.is_empty())
     }
 
     /// Name of the FederatedHPA for which fhpa suspended it.

@@ -135,6 +135,8 @@ impl CachedKind for Binding {
     }
     fn index(inner: &mut Inner, change: &Change<Self>) {
         inner.marks.follow(change);
+        let concerned = inner.groups.follow(change);
+        inner.concern(&concerned);
     }
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         let namespace = &change.key.namespace;

@@ -11,6 +11,7 @@ mod binding;
 mod by_cluster;
 pub mod entry;
 mod folded;
+mod groups;
 mod intake;
 mod marks;
 mod member_hpa;
@@ -20,11 +21,13 @@ mod view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of};
+use self::groups::{Groups, NeighbourClusters};
 use self::intake::CachedKind;
 pub use self::intake::MEASUREMENTS;
 pub use self::intake::Reader;
@@ -33,6 +36,7 @@ use self::marks::Marks;
 pub use self::view::{Fleet, View};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::controller::key::Key;
+use crate::controller::shared;
 use crate::controller::table::{Change, Item as _, Table};
 use crate::decision::related_objects::Target;
 use crate::estimator::messages::ObjectReference;
@@ -57,6 +61,7 @@ struct Inner {
     clusters: Table<ClusterEntry>,
     member_hpas: Table<MemberHpa>,
     marks: Marks,
+    groups: Groups,
     fleet: Option<Arc<Fleet>>,
     reported: Option<Arc<[Arc<ClusterEntry>]>>,
     changed: BTreeSet<Key>,
@@ -97,6 +102,7 @@ impl Inner {
         let member_hpas = self.member_hpas.about(&key).cloned().collect();
         let rivals = self.federated_hpas.about(&entry.target).filter(|other| other.key() != key).cloned().collect();
         let taken_over_binding = self.bindings.about(&entry.taken_over_target()).next().cloned();
+        let neighbours = binding.as_ref().map(|binding| self.groups.of(binding.key())).unwrap_or_default();
         let (fleet, clusters) = (self.fleet(), self.clusters());
         Some(View {
             federated_hpa: entry,
@@ -106,8 +112,16 @@ impl Inner {
             member_hpas,
             fleet,
             clusters,
+            neighbours,
             scalers: Vec::new(),
         })
+    }
+
+    /// Marks the FederatedHPAs on the workloads of these bindings.
+    fn concern(&mut self, bindings: &BTreeSet<Key>) {
+        let targets = bindings.iter().filter_map(|key| self.bindings.get(key)?.about());
+        let concerned = targets.flat_map(|target| self.federated_hpas.keys_about(&target).cloned());
+        self.changed.extend(concerned);
     }
 
     /// Follows a change of a kind in everything that depends on it.
@@ -226,7 +240,38 @@ impl Cache {
             member_hpas,
             fleet,
             clusters,
+            neighbours: NeighbourClusters::default(),
             scalers: Vec::new(),
+        }
+    }
+
+    /// Assigns these clusters to the workload of a view, for its groups; `false`: another workload of them moved since,
+    /// and the plan is to be made again. `term`: since when the leader acts.
+    #[must_use]
+    pub fn assign<'c>(&self, term: Timestamp, view: &View, clusters: impl Iterator<Item = &'c str>) -> bool {
+        let Some(binding) = view.binding.as_ref().filter(|binding| binding.groups().next().is_some()) else {
+            return true;
+        };
+        let mut inner = self.inner.lock();
+        let about = (&view.federated_hpa.key(), binding.key());
+        let concerned = inner.groups.assign(term, about, clusters.map(shared::text), &view.neighbours);
+        let done = concerned.is_some();
+        self.concern(&mut inner, &concerned.unwrap_or_default());
+        done
+    }
+
+    /// Forgets what was assigned to an object for the groups of its workload.
+    pub fn unassign(&self, owner: &Key) {
+        let mut inner = self.inner.lock();
+        let concerned = inner.groups.unassign(owner);
+        self.concern(&mut inner, &concerned);
+    }
+
+    /// Marks the FederatedHPAs on the workloads of these bindings.
+    fn concern(&self, inner: &mut Inner, bindings: &BTreeSet<Key>) {
+        if !bindings.is_empty() {
+            inner.concern(bindings);
+            self.change.notify_one();
         }
     }
 
@@ -338,6 +383,7 @@ impl Cache {
             && let Some(change) = table.wrote(item)
         {
             I::index(&mut inner, &change);
+            self.change.notify_one();
         }
     }
 
@@ -382,7 +428,10 @@ impl Cache {
     /// Drops all objects of a kind until the next list.
     fn forget<I: CachedKind>(&self) {
         let mut inner = self.inner.lock();
-        *I::table(&mut inner) = Table::default();
+        let table = std::mem::take(I::table(&mut inner));
+        for known in table.all() {
+            I::index(&mut inner, &Change { key: known.key().clone(), before: Some(Arc::clone(known)), after: None });
+        }
         (inner.fleet, inner.reported, inner.gone) = (None, None, None);
         inner.complete = false;
     }
