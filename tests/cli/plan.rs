@@ -197,7 +197,6 @@ fn idle(field: &str) -> Value {
         }
         "schedulePriority" => json!({"priority": 7}),
         "schedulerName" => json!("steering"),
-        "workloadAffinityGroups" => json!({"antiAffinityGroup": "app=shop"}),
         field => panic!("no value of {field} is known here"),
     }
 }

@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
-use jiff::Timestamp;
-
 use super::entry::Binding;
+use super::{Cache, Inner, View};
 use crate::controller::key::Key;
 use crate::controller::shared::{self, Shared};
-use crate::controller::table::Change;
+use crate::controller::table::{Change, Item as _};
 use crate::decision::fleet::workload_affinity::{ClusterNames, Neighbours};
+use crate::decision::plan::Plan;
 
 /// What a group asks of its workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,8 +80,6 @@ pub(super) struct Groups {
     members: BTreeMap<Key, Member>,
     /// The bindings with assigned clusters, by their FederatedHPA.
     assigned: BTreeMap<Key, Key>,
-    /// Since when the leader acts that assigned them.
-    term: Option<Timestamp>,
 }
 
 impl Groups {
@@ -116,39 +114,27 @@ impl Groups {
 
     /// Assigns clusters to the binding of a FederatedHPA, if the others of its groups are where they were `seen`. Returns
     /// the others that it concerns; `None`: they moved.
-    pub(super) fn assign(
+    fn assign(
         &mut self,
-        term: Timestamp,
         (owner, binding): (&Key, &Key),
         clusters: impl Iterator<Item = Arc<str>>,
         seen: &NeighbourClusters,
     ) -> Option<BTreeSet<Key>> {
-        let mut concerned = self.begin(term);
-        let Some(known) = self.members.get(binding).cloned() else { return Some(concerned) };
+        let Some(known) = self.members.get(binding).cloned() else { return Some(BTreeSet::new()) };
         if self.of(binding) != *seen {
             return None;
         }
         let after = Member { assigned: kept(clusters), ..known.clone() };
         self.assigned.insert(owner.clone(), binding.clone());
-        concerned.extend(self.set(binding, Some(known), Some(after)));
-        Some(concerned)
+        Some(self.set(binding, Some(known), Some(after)))
     }
 
     /// Forgets what was assigned to the binding of a FederatedHPA. Returns the others that it concerns.
-    pub(super) fn unassign(&mut self, owner: &Key) -> BTreeSet<Key> {
+    fn unassign(&mut self, owner: &Key) -> BTreeSet<Key> {
         let Some(binding) = self.assigned.remove(owner) else { return BTreeSet::new() };
         let Some(known) = self.members.get(&binding).cloned() else { return BTreeSet::new() };
         let after = Member { assigned: ClusterNames::default(), ..known.clone() };
         self.set(&binding, Some(known), Some(after))
-    }
-
-    /// A leader that begins to act knows nothing of what it assigned when it led before.
-    fn begin(&mut self, term: Timestamp) -> BTreeSet<Key> {
-        if self.term.replace(term) == Some(term) {
-            return BTreeSet::new();
-        }
-        let owners: Vec<Key> = self.assigned.keys().cloned().collect();
-        owners.iter().flat_map(|owner| self.unassign(owner)).collect()
     }
 
     /// Replaces what is known of a binding. Returns the others of the groups in which there is another set of clusters.
@@ -208,6 +194,58 @@ impl Groups {
     }
 }
 
+impl Cache {
+    /// The clusters of the other workloads of the groups of a workload, as they are now.
+    #[must_use]
+    pub fn neighbours(&self, binding: &Binding) -> NeighbourClusters {
+        self.inner.lock().groups.of(binding.key())
+    }
+
+    /// Assigns the clusters of a plan to its workload: for the others of its groups it has them from now on. `false`: one
+    /// of them moved since the view was taken, and the plan is to be made again.
+    #[must_use]
+    pub fn assign(&self, view: &View, plan: &Plan<'_>) -> bool {
+        let Some(binding) = view.binding.as_ref().filter(|binding| binding.groups().next().is_some()) else {
+            return true;
+        };
+        let bounded = plan.shares.iter().filter(|share| share.target.is_some());
+        let clusters = bounded.map(|share| shared::text(share.cluster));
+        let mut inner = self.inner.lock();
+        let about = (&view.federated_hpa.key(), binding.key());
+        let concerned = inner.groups.assign(about, clusters, &view.neighbours);
+        inner.concern(concerned.iter().flatten());
+        drop(inner);
+        self.change.notify_one();
+        concerned.is_some()
+    }
+
+    /// Forgets what was assigned to an object.
+    pub fn unassign(&self, owner: &Key) {
+        let mut inner = self.inner.lock();
+        let concerned = inner.groups.unassign(owner);
+        inner.concern(&concerned);
+        drop(inner);
+        if !concerned.is_empty() {
+            self.change.notify_one();
+        }
+    }
+
+    /// Forgets what was assigned to all objects.
+    pub fn unassign_all(&self) {
+        let owners: Vec<Key> = self.inner.lock().groups.assigned.keys().cloned().collect();
+        owners.iter().for_each(|owner| self.unassign(owner));
+    }
+}
+
+impl Inner {
+    /// Marks the FederatedHPAs on the workloads of these bindings.
+    pub(super) fn concern<'k>(&mut self, bindings: impl IntoIterator<Item = &'k Key>) {
+        let targets = bindings.into_iter().filter_map(|key| self.bindings.get(key)?.about());
+        let concerned = targets.flat_map(|target| self.federated_hpas.keys_about(&target).cloned());
+        self.changed.extend(concerned);
+    }
+}
+
 fn group(binding: &Key) -> impl Fn((Affinity, &str)) -> GroupKey + use<'_> {
     |(affinity, name)| (affinity, Arc::clone(&binding.namespace), shared::text(name))
 }
@@ -218,8 +256,6 @@ mod tests {
 
     use super::*;
     use crate::api::ResourceBinding;
-
-    const TERM: Timestamp = Timestamp::constant(1_000, 0);
 
     /// A binding of the groups in these clusters.
     fn binding(name: &str, groups: (&str, &str), clusters: &[&str]) -> Arc<Binding> {
@@ -252,7 +288,7 @@ mod tests {
         fn assign(&mut self, name: &str, clusters: &[&str], seen: &NeighbourClusters) -> Option<Vec<String>> {
             let (owner, key) = (Key::new("prod", "owner"), Key::new("prod", name));
             let clusters = clusters.iter().map(|name| Arc::from(*name));
-            self.0.assign(TERM, (&owner, &key), clusters, seen).map(names)
+            self.0.assign((&owner, &key), clusters, seen).map(names)
         }
     }
 
@@ -297,19 +333,5 @@ mod tests {
         assert_eq!(all.of("b")[1], ["m1 m2"]);
         assert_eq!(names(all.0.unassign(&Key::new("prod", "owner"))), ["b"]);
         assert_eq!(all.of("b")[1], ["m2"]);
-    }
-
-    #[test]
-    fn another_term_knows_nothing_of_what_the_last_one_assigned() {
-        let mut all = Followed::default();
-        for name in ["a", "b"] {
-            all.follow(name, Some(binding(name, ("", "app=x"), &[])));
-        }
-        all.assign("a", &["m1"], &NeighbourClusters::default());
-        let later = Timestamp::constant(2_000, 0);
-        let (owner, key) = (Key::new("prod", "other"), Key::new("prod", "b"));
-        let seen = all.0.of(&key);
-        let again = all.0.assign(later, (&owner, &key), std::iter::once(Arc::from("m2")), &seen);
-        assert_eq!((again, all.of("b")[1].len()), (None, 0));
     }
 }

@@ -21,7 +21,6 @@ mod view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -36,7 +35,6 @@ use self::marks::Marks;
 pub use self::view::{Fleet, View};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::controller::key::Key;
-use crate::controller::shared;
 use crate::controller::table::{Change, Item as _, Table};
 use crate::decision::related_objects::Target;
 use crate::estimator::messages::ObjectReference;
@@ -115,13 +113,6 @@ impl Inner {
             neighbours,
             scalers: Vec::new(),
         })
-    }
-
-    /// Marks the FederatedHPAs on the workloads of these bindings.
-    fn concern(&mut self, bindings: &BTreeSet<Key>) {
-        let targets = bindings.iter().filter_map(|key| self.bindings.get(key)?.about());
-        let concerned = targets.flat_map(|target| self.federated_hpas.keys_about(&target).cloned());
-        self.changed.extend(concerned);
     }
 
     /// Follows a change of a kind in everything that depends on it.
@@ -242,36 +233,6 @@ impl Cache {
             clusters,
             neighbours: NeighbourClusters::default(),
             scalers: Vec::new(),
-        }
-    }
-
-    /// Assigns these clusters to the workload of a view, for its groups; `false`: another workload of them moved since,
-    /// and the plan is to be made again. `term`: since when the leader acts.
-    #[must_use]
-    pub fn assign<'c>(&self, term: Timestamp, view: &View, clusters: impl Iterator<Item = &'c str>) -> bool {
-        let Some(binding) = view.binding.as_ref().filter(|binding| binding.groups().next().is_some()) else {
-            return true;
-        };
-        let mut inner = self.inner.lock();
-        let about = (&view.federated_hpa.key(), binding.key());
-        let concerned = inner.groups.assign(term, about, clusters.map(shared::text), &view.neighbours);
-        let done = concerned.is_some();
-        self.concern(&mut inner, &concerned.unwrap_or_default());
-        done
-    }
-
-    /// Forgets what was assigned to an object for the groups of its workload.
-    pub fn unassign(&self, owner: &Key) {
-        let mut inner = self.inner.lock();
-        let concerned = inner.groups.unassign(owner);
-        self.concern(&mut inner, &concerned);
-    }
-
-    /// Marks the FederatedHPAs on the workloads of these bindings.
-    fn concern(&self, inner: &mut Inner, bindings: &BTreeSet<Key>) {
-        if !bindings.is_empty() {
-            inner.concern(bindings);
-            self.change.notify_one();
         }
     }
 
