@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use fhpa::api::FederatedHPA;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{int, items, text};
+use fhpa::run::forecast::{Forecast, Rooms, live};
 use serde_json::{Value, json};
 
 use super::capacity::node;
@@ -59,6 +61,17 @@ async fn state(stage: &Stage, name: &str) -> (i64, String) {
     let object = stage.get("FederatedHPA", name).await;
     let said = items(&object, "/status/conditions").iter().map(|one| text(one, "/message"));
     (ready, said.collect::<Vec<_>>().join("; "))
+}
+
+/// The clusters that `fhpa plan` would give bounds in.
+async fn planned(stage: &Stage, name: &str) -> Vec<String> {
+    let object: FederatedHPA = serde_json::from_value(stage.get("FederatedHPA", name).await).unwrap();
+    let objects = live::objects(&stage.fleet.control().client(), &object).await.unwrap();
+    let bounded = |forecast: &Forecast<'_>| {
+        let shares = forecast.plan.shares.iter().filter(|share| share.target.is_some());
+        shares.map(|share| share.cluster.to_owned()).collect()
+    };
+    objects.forecast(&object, Rooms::default(), stage.wall.now(), bounded).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,6 +160,7 @@ async fn workloads_of_an_affinity_group_are_where_all_of_it_are_and_fail_over_to
     stage.pass(60).await;
     let (ready, said) = state(&stage, "b").await;
     assert_eq!((clusters(&stage, "b").await, ready), (vec!["member2".to_owned()], 2), "{said}");
+    assert_eq!(planned(&stage, "b").await, ["member2"], "a plan of the command line");
     stage.fleet.fail("member2", true).unwrap();
     stage.pass(420).await;
     for name in ["a", "b"] {

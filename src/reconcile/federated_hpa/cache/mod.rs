@@ -386,17 +386,6 @@ impl Cache {
         any
     }
 
-    /// Drops all objects of a kind until the next list.
-    fn forget<I: CachedKind>(&self) {
-        let mut inner = self.inner.lock();
-        let table = std::mem::take(I::table(&mut inner));
-        for known in table.all() {
-            I::index(&mut inner, &Change { key: known.key().clone(), before: Some(Arc::clone(known)), after: None });
-        }
-        (inner.fleet, inner.reported, inner.gone) = (None, None, None);
-        inner.complete = false;
-    }
-
     fn end<I: CachedKind>(&self) {
         self.change(Table::<I>::end);
         self.inner.lock().complete();
