@@ -131,8 +131,7 @@ async fn what_the_leader_promised_to_others_is_not_given_to_a_dry_run() {
     let web = hpa(90, json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}}));
     let before = judged.told(&web, true).await;
     assert!(before[0].starts_with("member1 ") && !before[0].contains("member3 1..1 "), "{before:?}");
-    let first =
-        Standing { rank: Rank::Replace, priority: Reverse(0), created: None, name: "prod/other".to_owned() };
+    let first = Standing { rank: Rank::Replace, priority: Reverse(0), created: None, name: "prod/other".to_owned() };
     let asks = [("member3", Ask { asked: 100_000, current: 0, waiting: 0 })];
     let each = Demand::read([("cpu", "1")]).unwrap();
     live.ledger.lock().ask(&first, &each, asks, |_| None, clock::wall());

@@ -256,7 +256,8 @@ impl<'a> Look<'_, 'a> {
 
     /// Whether a workload stays in a cluster that has it.
     fn lasts(&self, name: &str) -> bool {
-        let facts = Facts { chosen: true, held: true, resumed: self.past.resumed, waits: self.paused, ..<_>::default() };
+        let facts =
+            Facts { chosen: true, held: true, resumed: self.past.resumed, waits: self.paused, ..<_>::default() };
         let judged = |member| judge(member, &self.intent.placement.tolerations, self.patience, facts, self.now).state;
         let mut named = self.members.iter().filter(|member| member.name == name);
         named.any(|member| matches!(judged(member), ClusterState::Serving | ClusterState::Silent))

@@ -277,7 +277,7 @@ impl FederatedHpaWorker {
             };
             (&informed, plan, waits)
         };
-        if !self.live.cache.assign(view, &plan) {
+        if !self.live.cache.assign(&view.federated_hpa.key(), binding, &view.neighbours, &plan) {
             return Ok(Progress::Settled(Some(now)));
         }
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);

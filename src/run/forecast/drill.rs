@@ -102,7 +102,7 @@ impl Objects {
             failover_paused |= observed.paused.is_some();
             observed.leave_promised(&live, &mut ledger, view, binding, now);
             let (plan, _) = observed.promise(&mut ledger, view, binding, now);
-            _ = live.cache.assign(view, &plan);
+            _ = live.cache.assign(&view.federated_hpa.key(), binding, &view.neighbours, &plan);
             let requirements = binding.object.spec.replica_requirements.as_ref();
             objects.extend(loss(hpa, &observed, &plan, &domain, || pod(requirements)));
         }

@@ -319,7 +319,10 @@ async fn what_a_placement_says_that_has_no_effect_is_told() {
     stage.pass(30).await;
     assert_eq!(stage.conditions().await[0], "Assigned=True PlacementNotSupported");
     let said = stage.messages().await[0].clone();
-    assert!(said.ends_with("does not apply these parts of the placement: workloadAffinity.preferredAffinity"), "{said}");
+    assert!(
+        said.ends_with("does not apply these parts of the placement: workloadAffinity.preferredAffinity"),
+        "{said}"
+    );
     assert_eq!(stage.bounds().await, "1..5 1..5");
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"workloadAffinity": null}}})).await;
     stage.pass(30).await;

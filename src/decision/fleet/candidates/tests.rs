@@ -30,7 +30,14 @@ fn members(ready: &[(&'static str, bool)]) -> Vec<Member<'static>> {
 }
 
 fn intent<'a>(placement: &'a Placement<'a>) -> Intent<'a> {
-    Intent { assignment: None, kind: DEPLOYMENT, affinity: None, placement, observed_group: "", neighbours: <_>::default() }
+    Intent {
+        assignment: None,
+        kind: DEPLOYMENT,
+        affinity: None,
+        placement,
+        observed_group: "",
+        neighbours: <_>::default(),
+    }
 }
 
 /// The cluster `a`, and where it fails, `b`.

@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use super::by_cluster::ByCluster;
-use super::groups::Affinity;
 use crate::api::ResourceBinding;
 use crate::api::resource_binding::{AggregatedStatus, Placement, WorkloadStatus};
 use crate::controller::key::Key;
@@ -18,6 +17,15 @@ use crate::decision::fleet::api_enablements::GroupVersionKind;
 use crate::decision::fleet::unsupported::unsupported;
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::names;
+
+/// What a group asks of its workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Affinity {
+    /// To be in the same clusters.
+    Together,
+    /// To be in different clusters.
+    Apart,
+}
 
 /// A ResourceBinding.
 #[derive(Debug)]

@@ -6,22 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
-use super::entry::Binding;
-use super::{Cache, Inner, View};
+use parking_lot::MutexGuard;
+
+use super::binding::{Affinity, Binding};
+use super::{Cache, Inner};
 use crate::controller::key::Key;
 use crate::controller::shared::{self, Shared};
 use crate::controller::table::{Change, Item as _};
 use crate::decision::fleet::workload_affinity::{ClusterNames, Neighbours};
 use crate::decision::plan::Plan;
-
-/// What a group asks of its workloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Affinity {
-    /// To be in the same clusters.
-    Together,
-    /// To be in different clusters.
-    Apart,
-}
 
 /// A group: its kind, its namespace and its name.
 type GroupKey = (Affinity, Arc<str>, Arc<str>);
@@ -201,21 +194,18 @@ impl Cache {
         self.inner.lock().groups.of(binding.key())
     }
 
-    /// Assigns the clusters of a plan to its workload: for the others of its groups it has them from now on. `false`: one
-    /// of them moved since the view was taken, and the plan is to be made again.
+    /// Assigns the clusters of the plan of `owner` to its workload: for the others of its groups it has them from now on.
+    /// `false`: one of them moved since the plan has `seen` them, and it is to be made again.
     #[must_use]
-    pub fn assign(&self, view: &View, plan: &Plan<'_>) -> bool {
-        let Some(binding) = view.binding.as_ref().filter(|binding| binding.groups().next().is_some()) else {
+    pub fn assign(&self, owner: &Key, binding: &Binding, seen: &NeighbourClusters, plan: &Plan<'_>) -> bool {
+        if binding.groups().next().is_none() {
             return true;
-        };
+        }
         let bounded = plan.shares.iter().filter(|share| share.target.is_some());
         let clusters = bounded.map(|share| shared::text(share.cluster));
         let mut inner = self.inner.lock();
-        let about = (&view.federated_hpa.key(), binding.key());
-        let concerned = inner.groups.assign(about, clusters, &view.neighbours);
-        inner.concern(concerned.iter().flatten());
-        drop(inner);
-        self.change.notify_one();
+        let concerned = inner.groups.assign((owner, binding.key()), clusters, seen);
+        self.concern(inner, concerned.as_ref());
         concerned.is_some()
     }
 
@@ -223,11 +213,14 @@ impl Cache {
     pub fn unassign(&self, owner: &Key) {
         let mut inner = self.inner.lock();
         let concerned = inner.groups.unassign(owner);
-        inner.concern(&concerned);
+        self.concern(inner, Some(&concerned));
+    }
+
+    fn concern(&self, mut inner: MutexGuard<'_, Inner>, bindings: Option<&BTreeSet<Key>>) {
+        let Some(bindings) = bindings.filter(|bindings| !bindings.is_empty()) else { return };
+        inner.concern(bindings);
         drop(inner);
-        if !concerned.is_empty() {
-            self.change.notify_one();
-        }
+        self.change.notify_one();
     }
 
     /// Forgets what was assigned to all objects.
