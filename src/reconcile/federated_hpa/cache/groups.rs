@@ -69,7 +69,7 @@ fn kept(names: impl Iterator<Item = Arc<str>>) -> ClusterNames {
 /// The groups of all bindings.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    groups: BTreeMap<GroupKey, Group>,
+    by_key: BTreeMap<GroupKey, Group>,
     members: BTreeMap<Key, Member>,
     /// The bindings with assigned clusters, by their FederatedHPA.
     assigned: BTreeMap<Key, Key>,
@@ -94,7 +94,7 @@ impl Groups {
         let Some(member) = self.members.get(binding) else { return NeighbourClusters::default() };
         let own = member.clusters();
         let mut found = NeighbourClusters::default();
-        for (key, group) in member.groups.iter().filter_map(|key| Some((key, self.groups.get(key)?))) {
+        for (key, group) in member.groups.iter().filter_map(|key| Some((key, self.by_key.get(key)?))) {
             let others = group.sets.iter().filter(|(set, count)| **count > usize::from(**set == own));
             let others = others.map(|(set, _)| Arc::clone(set)).collect();
             match key.0 {
@@ -147,14 +147,14 @@ impl Groups {
         } else {
             self.members.remove(key);
         }
-        let groups = changed.iter().filter_map(|group| self.groups.get(group));
+        let groups = changed.iter().filter_map(|group| self.by_key.get(group));
         groups.flat_map(|group| &group.bindings).filter(|other| *other != key).cloned().collect()
     }
 
     fn leave(&mut self, key: &Key, member: &Member, changed: &mut BTreeSet<GroupKey>) {
         let set = member.clusters();
         for name in &member.groups {
-            let Some(group) = self.groups.get_mut(name) else { continue };
+            let Some(group) = self.by_key.get_mut(name) else { continue };
             group.bindings.remove(key);
             if let Some(count) = group.sets.get_mut(&set) {
                 *count = count.saturating_sub(1);
@@ -164,7 +164,7 @@ impl Groups {
                 }
             }
             if group.bindings.is_empty() {
-                self.groups.remove(name);
+                self.by_key.remove(name);
             }
         }
     }
@@ -172,7 +172,7 @@ impl Groups {
     fn join(&mut self, key: &Key, member: Member, changed: &mut BTreeSet<GroupKey>) {
         let set = member.clusters();
         for name in &member.groups {
-            let group = self.groups.entry(name.clone()).or_default();
+            let group = self.by_key.entry(name.clone()).or_default();
             group.bindings.insert(key.clone());
             if set.is_empty() {
                 continue;
@@ -226,7 +226,9 @@ impl Cache {
     /// Forgets what was assigned to all objects.
     pub fn unassign_all(&self) {
         let owners: Vec<Key> = self.inner.lock().groups.assigned.keys().cloned().collect();
-        owners.iter().for_each(|owner| self.unassign(owner));
+        for owner in &owners {
+            self.unassign(owner);
+        }
     }
 }
 
@@ -307,7 +309,7 @@ mod tests {
         assert_eq!(all.follow("a", None), ["b"]);
         all.follow("b", None);
         all.follow("other", None);
-        assert!(all.0.groups.is_empty() && all.0.members.is_empty(), "nothing is left: {:?}", all.0);
+        assert!(all.0.by_key.is_empty() && all.0.members.is_empty(), "nothing is left: {:?}", all.0);
     }
 
     #[test]
