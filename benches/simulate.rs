@@ -37,7 +37,14 @@ fn site(number: u32) -> Site<'static> {
 fn main() {
     let placement = Placement::default();
     let kind = GroupVersionKind::default();
-    let intent = Intent { assignment: None, kind, affinity: None, placement: &placement, observed_group: "" };
+    let intent = Intent {
+        assignment: None,
+        kind,
+        affinity: None,
+        placement: &placement,
+        observed_group: "",
+        neighbours: <_>::default(),
+    };
     let hour = 3600;
     let hours = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(HOURS).clamp(1, HOURS);
     let down = |at, from, to| Fault { from: from * hour, to: to * hour, trouble: Disruption::Down(at) };

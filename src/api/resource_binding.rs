@@ -67,6 +67,9 @@ pub struct ResourceBindingSpec {
     /// The scheduler; empty: karmada-scheduler.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub scheduler_name: String,
+    /// Groups of the workload, where Karmada's feature gate `WorkloadAffinity` is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload_affinity_groups: Option<WorkloadAffinityGroups>,
 }
 
 impl<'de> Deserialize<'de> for ResourceBindingSpec {
@@ -85,6 +88,7 @@ impl<'de> Deserialize<'de> for ResourceBindingSpec {
             reschedule_triggered_at: member(&mut stored, "rescheduleTriggeredAt", &mut unreadable),
             schedule_priority: member(&mut stored, "schedulePriority", &mut unreadable),
             scheduler_name: member(&mut stored, "schedulerName", &mut unreadable),
+            workload_affinity_groups: member(&mut stored, "workloadAffinityGroups", &mut unreadable),
             unreadable,
         })
     }
@@ -111,6 +115,19 @@ pub struct SchedulePriority {
     /// `priority`
     #[serde(deserialize_with = "null_as_default")]
     pub priority: i32,
+}
+
+/// Groups of a workload in its namespace, as Karmada derives them from `workloadAffinity` of the placement and the labels
+/// of the template: `LABEL=VALUE`; empty: none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct WorkloadAffinityGroups {
+    /// Its workloads are in the same clusters.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    pub affinity_group: String,
+    /// Its workloads are in different clusters.
+    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
+    pub anti_affinity_group: String,
 }
 
 /// One of `spec.clusters`.

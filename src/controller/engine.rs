@@ -51,6 +51,8 @@ pub trait Worker: Send + Sync + 'static {
     fn wait_for_change(&self) -> impl Future<Output = ()> + Send;
     /// The objects that changed since the last call.
     fn changed(&self) -> BTreeSet<Key>;
+    /// A term begins or ends: forgets what was decided in the last one.
+    fn begin_term(&self) {}
     /// All objects.
     fn keys(&self) -> Vec<Key>;
     /// Reconciles one object.
@@ -228,6 +230,7 @@ impl<W: Worker> Engine<W> {
         self.running.clear();
         self.busy.clear();
         self.retry_states.clear();
+        self.worker.begin_term();
         if leader.is_some() {
             self.clocks = Clocks { wall: (self.clock)(), steady: clock::steady() };
             self.enqueue_all();

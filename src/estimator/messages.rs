@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 
 use prost::Message;
 
-/// `MaxAvailableReplicasRequest`
+/// `MaxAvailableReplicasRequest`, without `assumedWorkloads` (field 3): what is promised stays with the leader
+/// (docs/decisions/0009-promises-stay-with-the-leader.md).
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct MaxAvailableReplicasRequest {
     /// Name of the cluster.

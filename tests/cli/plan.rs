@@ -185,6 +185,27 @@ fn a_binding_is_planned_from_where_it_stands() {
     insta::assert_snapshot!("plan_binding", outcome.stdout);
 }
 
+#[test]
+fn given_bindings_of_other_workloads_of_its_group_leave_their_clusters_to_a_workload_or_not() {
+    let binding = |name: &str, namespace: &str, clusters: Value| {
+        json!({"apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
+            "metadata": {"name": format!("{name}-deployment"), "namespace": namespace},
+            "spec": {"resource": {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": namespace, "name": name},
+                "workloadAffinityGroups": {"antiAffinityGroup": "team=x"}, "clusters": clusters,
+                "placement": {"replicaScheduling": {"replicaSchedulingType": "Divided"}}}})
+    };
+    let planned = |namespace: &str| {
+        let other = binding("other", namespace, json!([{"name": "member1", "replicas": 3}]));
+        let both = format!("{}\n---\n{other}", binding("shop", "shop", json!([])));
+        let files = ["plan", "examples/plan/shop/federatedhpa.yaml", "examples/plan/shop/clusters.yaml", "-"];
+        let outcome = fhpa_with_input(&files, both.as_bytes());
+        assert_eq!((outcome.stderr.as_str(), outcome.code), ("", 0));
+        outcome.stdout
+    };
+    let has = |text: &str| text.lines().any(|line| line.starts_with("member1 "));
+    assert!(has(&planned("elsewhere")) && !has(&planned("shop")), "{}", planned("shop"));
+}
+
 /// A value of a field of a binding that does nothing.
 fn idle(field: &str) -> Value {
     match field {
@@ -197,7 +218,6 @@ fn idle(field: &str) -> Value {
         }
         "schedulePriority" => json!({"priority": 7}),
         "schedulerName" => json!("steering"),
-        "workloadAffinityGroups" => json!({"antiAffinityGroup": "app=shop"}),
         field => panic!("no value of {field} is known here"),
     }
 }

@@ -1,19 +1,21 @@
 //! The preview on a dry run of a FederatedHPA: through the router in the process, in virtual time, and with a real
 //! process.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
 use fhpa::admission::review::{Preview, Reviewer};
 use fhpa::admission::router::ReviewFn;
+use fhpa::decision::capacity::Demand;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::lease::Timings;
+use fhpa::decision::ledger::{Ask, Rank, Standing};
 use fhpa::decision::related_objects::NoRelatedObjects;
 use fhpa::decision::validation::Settings;
-use fhpa::reconcile::federated_hpa::cache::Cache;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
-use fhpa::run::forecast::Forecaster;
+use fhpa::run::forecast::{Forecaster, Rooms};
 use fhpa::run::process::{AdminPort, ControlPlane, ControllerOptions, Options, Server};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
@@ -51,7 +53,11 @@ pub struct Judged {
 
 impl Judged {
     pub async fn by(server: &ApiServer) -> Self {
-        let cache = Arc::new(Cache::default());
+        Self::with(server, LiveState::default()).await
+    }
+
+    async fn with(server: &ApiServer, live: LiveState) -> Self {
+        let cache = Arc::clone(&live.cache);
         let (mut readers, readiness) = (Readers::default(), Readiness::default());
         cache.read_by(&mut readers);
         let mut watches = JoinSet::new();
@@ -62,7 +68,7 @@ impl Judged {
             }
         })
         .await;
-        Self { judge: judge(cache), _watches: watches }
+        Self { judge: judge(live), _watches: watches }
     }
 
     pub async fn told(&self, object: &Value, dry_run: bool) -> Vec<String> {
@@ -70,9 +76,8 @@ impl Judged {
     }
 }
 
-fn judge(cache: Arc<Cache>) -> ReviewFn {
-    let preview: Arc<dyn Preview> =
-        Arc::new(Forecaster { live: LiveState { cache, ..LiveState::default() }, default_mode: Mode::default() });
+fn judge(live: LiveState) -> ReviewFn {
+    let preview: Arc<dyn Preview> = Arc::new(Forecaster { live, default_mode: Mode::default() });
     let reviewer = Reviewer {
         related_objects: Arc::new(NoRelatedObjects),
         zones: Arc::new(ZoneDatabase::bundled()),
@@ -119,6 +124,22 @@ async fn the_policy_of_the_object_goes_before_that_of_the_placement() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_leader_promised_to_others_is_not_given_to_a_dry_run() {
+    let fleet = fleet().await;
+    let live = LiveState { capacity: Arc::new(Rooms::default()), ..LiveState::default() };
+    let judged = Judged::with(fleet.control(), live.clone()).await;
+    let web = hpa(90, json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}}));
+    let before = judged.told(&web, true).await;
+    assert!(before[0].starts_with("member1 ") && !before[0].contains("member3 1..1 "), "{before:?}");
+    let first = Standing { rank: Rank::Replace, priority: Reverse(0), created: None, name: "prod/other".to_owned() };
+    let asks = [("member3", Ask { asked: 100_000, current: 0, waiting: 0 })];
+    let each = Demand::read([("cpu", "1")]).unwrap();
+    live.ledger.lock().ask(&first, &each, asks, |_| None, clock::wall());
+    let after = judged.told(&web, true).await;
+    assert!(after[0].contains("member3 1..1 "), "{before:?} {after:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_stands_in_the_way_is_told_too() {
     let fleet = fleet().await;
     let judged = Judged::by(fleet.control()).await;
@@ -157,7 +178,7 @@ async fn centralized_mode_says_in_one_line_what_it_means() {
 
 #[tokio::test]
 async fn nothing_is_told_before_everything_was_listed() {
-    assert_eq!(told(&judge(Arc::default()), &hpa(9, json!({})), true).await, [""; 0]);
+    assert_eq!(told(&judge(LiveState::default()), &hpa(9, json!({})), true).await, [""; 0]);
 }
 
 /// What a whole process, with or without a controller, answers to a dry run.

@@ -120,7 +120,7 @@ impl Lab {
                 ("leader-elect", "false".into()),
                 ("metrics-bind-address", "0".into()),
                 ("health-probe-bind-address", "0".into()),
-                ("feature-gates", "Failover=true".into()),
+                ("feature-gates", "Failover=true,WorkloadAffinity=true".into()),
             ]),
         );
         self.scheduler = Some(scheduler);
@@ -173,7 +173,7 @@ impl Lab {
             ("cluster-success-threshold", "5s".into()),
             ("cluster-monitor-period", "2s".into()),
             ("cluster-monitor-grace-period", "15s".into()),
-            ("feature-gates", "Failover=true,FederatedQuotaEnforcement=true".into()),
+            ("feature-gates", "Failover=true,FederatedQuotaEnforcement=true,WorkloadAffinity=true".into()),
             ("enable-no-execute-taint-eviction", "true".into()),
         ]);
         arguments.extend(more.iter().map(Into::into));

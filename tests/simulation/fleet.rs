@@ -50,6 +50,7 @@ impl Given {
                 affinity: None,
                 placement: &self.placement,
                 observed_group: "",
+                neighbours: <_>::default(),
             },
             policy: Some(self.policy),
             driver: Driver::Controller,

@@ -120,7 +120,11 @@ impl Manifests {
         let wanted = wanted.and_then(|replicas| i32::try_from(replicas).ok());
         let replicas =
             self.scenarios.iter().find_map(|scenario| scenario.replicas).or(binding.spec.replicas).or(wanted);
-        objects.bindings.push(binding);
+        if binding.spec.workload_affinity_groups.is_some() {
+            let others = self.bindings.iter().filter(|other| other.spec.resource != binding.spec.resource);
+            objects.bindings.extend(others.cloned());
+        }
+        objects.bindings.insert(0, binding);
         let measured = Measured::Given { replicas, metrics, workload };
         Ok(PlanInput { hpa: hpa.clone(), objects, rooms: Rooms::default(), note: None, measured })
     }

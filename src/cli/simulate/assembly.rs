@@ -12,6 +12,7 @@ use crate::decision::fleet::api_enablements::{ApiEnablements, GroupVersionKind};
 use crate::decision::fleet::candidates::Intent;
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::settings;
+use crate::decision::fleet::workload_affinity::Neighbours;
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::{Policy, Request};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
@@ -53,6 +54,7 @@ pub(super) fn scenario<'a>(
         affinity: spec.affinity.as_ref(),
         placement: &spec.placement,
         observed_group: "",
+        neighbours: Neighbours::default(),
     };
     Ok(Scenario {
         asked: Request { suspended: false, ..request::asked(&hpa.spec) },

@@ -12,6 +12,7 @@ use super::patience::{Past, Patience};
 use super::placement::{Group, Placement};
 use super::settings::{Preferences, Settings, policy};
 use super::spread::{Candidate, Unmet, choose};
+use super::workload_affinity::{Admission, Neighbours};
 use crate::decision::plan::{ClusterState, Policy};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 
@@ -28,6 +29,8 @@ pub struct Intent<'a> {
     pub placement: &'a Placement<'a>,
     /// `status.schedulerObservingAffinityName` of the ResourceBinding: earlier groups were abandoned, as in Karmada.
     pub observed_group: &'a str,
+    /// The other workloads of its groups.
+    pub neighbours: Neighbours<'a>,
 }
 
 /// A cluster of a plan.
@@ -81,7 +84,9 @@ pub fn candidates<'a>(
 ) -> Candidates<'a> {
     let paused = patience.pauses(members);
     let preferences = Preferences::of(intent.assignment, intent.placement);
-    let look = Look { intent, preferences, members, past, patience, paused: paused.is_some(), now };
+    let admission = Admission::default();
+    let look = Look { intent, preferences, members, past, patience, paused: paused.is_some(), now, admission };
+    let look = Look { admission: intent.neighbours.leave(|name| look.lasts(name)), ..look };
     let (Found { mut clusters, next, unmet, waiting, overflows }, group) = look.group();
     let names: BTreeSet<&str> = members.iter().map(|member| &*member.name).collect();
     let gone = past.held.union(&past.known).filter(|name| !names.contains(*name));
@@ -112,6 +117,8 @@ struct Look<'s, 'a> {
     patience: &'s Patience,
     paused: bool,
     now: Timestamp,
+    /// Clusters that the other workloads of its groups leave to it.
+    admission: Admission<'a>,
 }
 
 /// Result of the selection.
@@ -235,16 +242,25 @@ impl<'a> Look<'_, 'a> {
         found
     }
 
-    /// Whether the cluster serves the kind of the workload (docs/placement.md#other-features-of-the-scheduler). Where
-    /// that is not known the workload stays, and does not come.
+    /// Whether the cluster serves the kind of the workload (docs/placement.md#other-features-of-the-scheduler), and the
+    /// other workloads of its groups leave it to this one. Where the kind is not known to be served the workload stays,
+    /// and does not come; the groups, too, keep it only from where it is not.
     fn may_run(&self, member: &Member<'_>) -> bool {
+        let has = self.past.held.contains(&*member.name) && !self.past.dying.contains(&*member.name);
         match member.enablements.of(self.intent.kind) {
-            ApiEnablement::Enabled => true,
+            ApiEnablement::Enabled => has || self.admission.admits(&member.name),
             ApiEnablement::Disabled => false,
-            ApiEnablement::Unknown => {
-                self.past.held.contains(&*member.name) && !self.past.dying.contains(&*member.name)
-            }
+            ApiEnablement::Unknown => has,
         }
+    }
+
+    /// Whether a workload stays in a cluster that has it.
+    fn lasts(&self, name: &str) -> bool {
+        let facts =
+            Facts { chosen: true, held: true, resumed: self.past.resumed, waits: self.paused, ..<_>::default() };
+        let judged = |member| judge(member, &self.intent.placement.tolerations, self.patience, facts, self.now).state;
+        let mut named = self.members.iter().filter(|member| member.name == name);
+        named.any(|member| matches!(judged(member), ClusterState::Serving | ClusterState::Silent))
     }
 
     fn facts(&self, name: &str, chosen: bool) -> Facts {

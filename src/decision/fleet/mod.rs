@@ -12,6 +12,7 @@ pub mod settings;
 pub mod spread;
 pub mod taint;
 pub mod unsupported;
+pub mod workload_affinity;
 
 use std::collections::BTreeMap;
 

@@ -71,16 +71,19 @@ const SCHEDULING: Supported = Members(&[
     ),
 ]);
 
+const GROUPED: Supported = Members(&[("groupByLabelKey", Any)]);
+
 const PLACEMENT: Supported = Members(&[
     ("clusterAffinity", AFFINITY),
     ("clusterAffinities", GROUP),
     ("clusterTolerations", TOLERATION),
     ("spreadConstraints", SPREAD),
     ("replicaScheduling", SCHEDULING),
+    ("workloadAffinity", Members(&[("affinity", GROUPED), ("antiAffinity", GROUPED)])),
 ]);
 
 /// What of `spec.placement` of a ResourceBinding, as stored, has no effect under fhpa: paths such as
-/// `workloadAffinity.affinity`, and unknown values with their path. Each once, in the order of the object; at most 16.
+/// `clusterAffinity.zones`, and unknown values with their path. Each once, in the order of the object; at most 16.
 #[must_use]
 pub fn unsupported(placement: &Value) -> Vec<String> {
     let mut found = Vec::new();
@@ -142,7 +145,7 @@ mod tests {
             "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "",
                 "weightPreference": {"dynamicWeight": "AvailableReplicas",
                     "staticWeightList": [{"targetCluster": {"clusterNames": ["c"]}, "weight": 1}]}},
-            "workloadAffinity": {}});
+            "workloadAffinity": {"affinity": {"groupByLabelKey": "app"}, "antiAffinity": {}}});
         assert_eq!(unsupported(&placement), [] as [&str; 0]);
         assert_eq!(unsupported(&json!(null)), [] as [&str; 0]);
     }
@@ -153,14 +156,14 @@ mod tests {
             "clusterAffinity": {"clusterNames": ["a"], "zones": ["z"]},
             "replicaScheduling": {"replicaSchedulingType": "Pooled"},
             "spreadConstraints": [{"spreadByField": "rack"}, {"spreadByField": "rack"}],
-            "workloadAffinity": {"antiAffinity": {"groupByLabelKey": "app"}}});
+            "workloadAffinity": {"antiAffinity": {"groupByLabelKey": "app"}, "preferredAffinity": {"weight": 1}}});
         let mut found = unsupported(&placement);
         found.sort();
         let expected = [
             "clusterAffinity.zones",
             "replicaScheduling.replicaSchedulingType: \"Pooled\"",
             "spreadConstraints.spreadByField: \"rack\"",
-            "workloadAffinity",
+            "workloadAffinity.preferredAffinity",
         ];
         assert_eq!(found, expected);
         let many: serde_json::Map<_, _> = (0..99).map(|number| (format!("f{number}"), json!(1))).collect();

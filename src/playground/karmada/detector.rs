@@ -8,6 +8,7 @@ use super::Karmada;
 use super::binding::{BINDING_ID, without_zeros};
 use super::interpreter::{replicas, requirements};
 use super::placement::selects;
+use super::workload_affinity::groups;
 use crate::decision::fnv::fnv32;
 use crate::decision::names::binding;
 use crate::playground::json::{self, deleting, int, items, label, name, namespace, text};
@@ -217,6 +218,7 @@ fn spec(template: &Value, policy: &Value) -> Vec<(&'static str, Value)> {
         ("propagateDeps", given("propagateDeps")),
         ("failover", given("failover")),
         ("preserveResourcesOnDeletion", given("preserveResourcesOnDeletion")),
+        ("workloadAffinityGroups", groups(template, policy)),
     ]
 }
 

@@ -20,6 +20,7 @@ pub mod quota;
 pub mod reflection;
 pub mod scheduler;
 pub mod taints;
+mod workload_affinity;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::binding::without_zeros;
 use super::detector::is_claimed;
 use super::placement::{affine, affinities, policy, taint, tolerations, weight};
+use super::workload_affinity::admits;
 use super::{Karmada, condition};
 use crate::decision::division::{self, Candidate};
 use crate::decision::fleet::taint::{NO_EXECUTE, NO_SCHEDULE};
@@ -62,7 +63,10 @@ impl Karmada {
         if !needed(binding, clusters) {
             return self.observe(binding, None, now).await;
         }
-        let scheduled = match decide(binding, clusters) {
+        let others = self.others(binding).await?;
+        let left: Vec<&Value> =
+            clusters.iter().map(AsRef::as_ref).filter(|cluster| admits(binding, &others, cluster)).collect();
+        let scheduled = match decide(binding, &left) {
             Ok(scheduled) => scheduled,
             Err(why) => return self.unscheduled(binding, &why, now).await,
         };

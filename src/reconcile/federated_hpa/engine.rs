@@ -7,6 +7,7 @@ use super::reconcile::FederatedHpaRetryState;
 use super::worker::FederatedHpaWorker;
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::key::Key;
+use crate::decision::ledger::Ledger;
 use crate::runtime::leader::{Leader, LeaseLost};
 use crate::runtime::metrics::ReconcileResult;
 
@@ -19,6 +20,11 @@ impl Worker for FederatedHpaWorker {
 
     fn changed(&self) -> BTreeSet<Key> {
         self.live.changed()
+    }
+
+    fn begin_term(&self) {
+        *self.live.ledger.lock() = Ledger::default();
+        self.live.cache.unassign_all();
     }
 
     fn keys(&self) -> Vec<Key> {

@@ -138,10 +138,16 @@ impl FederatedHpaWorker {
         self.too_large.forget(key);
         self.centralized.forget(key);
         self.pauses.forget(key);
-        self.live.ledger.lock().forget(&key.to_string());
+        self.release_claims(key);
         self.queue.forget(&key.to_string());
         self.reporter.metrics.conditions.forget(&key.to_string());
         self.reporter.metrics.objects.forget((&key.namespace, &key.name));
+    }
+
+    /// What an object was promised, and the clusters that it was assigned, others may have.
+    pub(super) fn release_claims(&self, key: &Key) {
+        self.live.ledger.lock().forget(&key.to_string());
+        self.live.cache.unassign(key);
     }
 
     /// Writes the status where it differs, updates the metrics, and reports conditions that became worse.

@@ -176,8 +176,7 @@ impl FederatedHpaWorker {
             self.centralized.forget(&key);
         }
         if !phase.plans() {
-            // What was promised to it others may have.
-            self.live.ledger.lock().forget(&key.to_string());
+            self.release_claims(&key);
             if phase != ObjectPhase::Incomplete {
                 self.pauses.pause(&key);
             }
@@ -231,7 +230,7 @@ impl FederatedHpaWorker {
         if let Some((binding, placement_spec)) = divided(view) {
             return self.plan(leader, view, binding, &placement_spec, retry_state).await;
         }
-        self.live.ledger.lock().forget(&view.federated_hpa.key().to_string());
+        self.release_claims(&view.federated_hpa.key());
         self.await_binding(leader, view).await
     }
 
@@ -278,6 +277,9 @@ impl FederatedHpaWorker {
             };
             (&informed, plan, waits)
         };
+        if !self.live.cache.assign(&view.federated_hpa.key(), binding, &view.neighbours, &plan) {
+            return Ok(Progress::Settled(Some(now)));
+        }
         let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
         let later = self.record(leader, view, observed, &plan, status).await?;
         self.reporter.unreplaced(leader, &view.federated_hpa, &plan);

@@ -93,13 +93,16 @@ impl Objects {
         placed.sort_by(|one, other| one.standing.cmp(&other.standing));
         let mut ledger = Ledger::default();
         let (mut objects, mut failover_paused) = (Vec::new(), false);
-        for Placed { hpa, view, .. } in &placed {
-            let Some(binding) = view.binding.as_deref() else { continue };
+        for Placed { hpa, view, .. } in &mut placed {
+            let Some(binding) = view.binding.clone() else { continue };
+            view.neighbours = live.cache.neighbours(&binding);
+            let (view, binding) = (&*view, &*binding);
             let Ok(placement_spec) = PlacementSpec::of(view, binding) else { continue };
             let mut observed = observe(view, binding, &placement_spec, &live, now);
             failover_paused |= observed.paused.is_some();
             observed.leave_promised(&live, &mut ledger, view, binding, now);
             let (plan, _) = observed.promise(&mut ledger, view, binding, now);
+            _ = live.cache.assign(&view.federated_hpa.key(), binding, &view.neighbours, &plan);
             let requirements = binding.object.spec.replica_requirements.as_ref();
             objects.extend(loss(hpa, &observed, &plan, &domain, || pod(requirements)));
         }

@@ -54,7 +54,8 @@ async fn members(client: &Client) -> Result<(Vec<Cluster>, Vec<Work>), Failure> 
     Ok((clusters, works.items))
 }
 
-/// The related objects of `hpa`: the binding of its workload, all member clusters, the Works of fhpa.
+/// The related objects of `hpa`: the binding of its workload, with those of its namespace where the workload is in a group;
+/// all member clusters, and the Works of fhpa.
 ///
 /// # Errors
 /// The API server is unreachable, or rejects the request.
@@ -63,11 +64,20 @@ pub async fn objects(client: &Client, hpa: &FederatedHPA) -> Result<Objects, Fai
     let namespace = hpa.metadata.namespace.as_deref().unwrap_or_default();
     let bindings: Api<ResourceBinding> = Api::namespaced(client.clone(), namespace);
     let name = names::binding(&target.kind, &target.name);
+    let (group, resource) = ("work.karmada.io", "resourcebindings");
     let binding = bindings.get_opt(&name).await.map_err(|error| {
         let object = format!("resourcebindings {namespace}/{name}");
-        let (group, resource) = ("work.karmada.io", "resourcebindings");
         Failure::of(&error, Asked { verb: "get", group, resource, object: &object })
     })?;
+    let grouped = binding.as_ref().is_some_and(|binding| binding.spec.workload_affinity_groups.is_some());
+    let mut found: Vec<ResourceBinding> = binding.into_iter().collect();
+    if grouped {
+        let others = bindings.list(&ListParams::default()).await.map_err(|error| {
+            let object = format!("resourcebindings in {namespace}");
+            Failure::of(&error, Asked { verb: "list", group, resource, object: &object })
+        })?;
+        found.extend(others.items.into_iter().filter(|other| other.metadata.name.as_deref() != Some(&*name)));
+    }
     let (clusters, works) = members(client).await?;
-    Ok(Objects { bindings: binding.into_iter().collect(), clusters, works })
+    Ok(Objects { bindings: found, clusters, works })
 }

@@ -78,7 +78,8 @@ pub struct Forecast<'a> {
 fn forecast<R>(view: &View, live: &LiveState, now: Timestamp, tell: impl FnOnce(&Forecast<'_>) -> R) -> Option<R> {
     let binding = view.binding.as_deref()?;
     let placement_spec = PlacementSpec::of(view, binding).ok()?;
-    let observed = observe(view, binding, &placement_spec, live, now);
+    let mut observed = observe(view, binding, &placement_spec, live, now);
+    observed.leave_promised(live, &mut live.ledger.lock(), view, binding, now);
     Some(tell(&Forecast {
         request: &observed.request,
         plan: &plan(&observed.request),

@@ -7,6 +7,7 @@ mod evicted;
 mod examples;
 mod fail;
 mod full_writes;
+mod groups;
 mod guards;
 mod kinds;
 mod leave;
@@ -91,6 +92,8 @@ pub const ALL: &[(&str, Story)] = stories! {
     "headroom_follows_the_room": moves::headroom_follows_the_room,
     "what_a_full_cluster_lacks_others_run": moves::help,
     "overflow_groups_fill_in_order_and_empty_in_reverse": overflow::groups_fill_in_order_and_empty_in_reverse,
+    "workloads_of_an_anti_affinity_group_are_apart": groups::workloads_of_a_group_are_apart,
+    "workloads_of_an_affinity_group_are_together": groups::workloads_of_a_group_are_together,
     "another_hpa_is_found_and_adopted": scalers::another_hpa_is_found_and_adopted,
     "kinds_of_others_are_taken_over_scaled_failed_over_and_handed_back": kinds::taken_over_scaled_failed_over_and_handed_back,
     "a_member_that_pulls_helps_within_one_sync": pull::a_member_that_pulls_helps_within_one_sync,

@@ -311,7 +311,7 @@ async fn a_placement_that_spreads_by_zone_uses_no_zone_too_many_and_says_when_th
 async fn what_a_placement_says_that_has_no_effect_is_told() {
     let stage = Stage::new(2).await;
     let mut placement = weights(&[1, 1]);
-    placement["workloadAffinity"] = json!({"antiAffinity": {"groupByLabelKey": "app"}});
+    placement["workloadAffinity"] = json!({"preferredAffinity": {"weight": 1}});
     stage.web(2, placement).await;
     let mut one = stage.controller("one");
     one.leads().await;
@@ -319,7 +319,10 @@ async fn what_a_placement_says_that_has_no_effect_is_told() {
     stage.pass(30).await;
     assert_eq!(stage.conditions().await[0], "Assigned=True PlacementNotSupported");
     let said = stage.messages().await[0].clone();
-    assert!(said.ends_with("does not apply these parts of the placement: workloadAffinity"), "{said}");
+    assert!(
+        said.ends_with("does not apply these parts of the placement: workloadAffinity.preferredAffinity"),
+        "{said}"
+    );
     assert_eq!(stage.bounds().await, "1..5 1..5");
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"workloadAffinity": null}}})).await;
     stage.pass(30).await;

@@ -40,6 +40,7 @@ mod tenants;
 mod truth;
 mod undecodable;
 mod upgrade;
+mod workload_affinity;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

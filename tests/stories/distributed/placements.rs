@@ -220,6 +220,8 @@ async fn a_cluster_whose_entry_a_quota_refuses_holds_no_other_one_back() {
     stage.pass(120).await;
     assert_eq!(stage.entries().await, entries, "{:?}", stage.messages().await);
     assert_ne!(stage.autoscaler("member4").await, None, "it has its HPA, and its entry is refused");
+    let said = stage.messages().await;
+    assert!(said.iter().any(|one| one.contains("FederatedResourceQuota(prod/limit) exceeded")), "{said:?}");
     // What stands at zero begins again.
     let member = Objects::new(stage.fleet.member("member2").unwrap().client());
     let about = json!({"metadata": {"name": "web", "namespace": "prod"}});

@@ -30,7 +30,14 @@ fn members(ready: &[(&'static str, bool)]) -> Vec<Member<'static>> {
 }
 
 fn intent<'a>(placement: &'a Placement<'a>) -> Intent<'a> {
-    Intent { assignment: None, kind: DEPLOYMENT, affinity: None, placement, observed_group: "" }
+    Intent {
+        assignment: None,
+        kind: DEPLOYMENT,
+        affinity: None,
+        placement,
+        observed_group: "",
+        neighbours: <_>::default(),
+    }
 }
 
 /// The cluster `a`, and where it fails, `b`.
@@ -142,6 +149,33 @@ fn a_cluster_that_does_not_serve_the_kind_gets_nothing_and_leaves_and_where_that
         let own = found.clusters.iter().find(|one| one.name == "a").map(|one| (one.chosen, one.state));
         assert_eq!(own, expected, "{enablements:?}, held {held:?}, dying {dying:?}");
     }
+}
+
+#[test]
+fn the_groups_of_a_workload_keep_it_from_where_it_is_not_and_lost_clusters_of_an_affinity_group_do_not_count() {
+    let placement = Placement::default();
+    let members = members(&[("a", true), ("b", true), ("lost", false)]);
+    let found = |affinity: &[&str], anti_affinity: &[&str], held: &[&'static str], patience: &Patience| {
+        let set = |names: &[&str]| {
+            let names: BTreeSet<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
+            (!names.is_empty()).then(|| Arc::new(names)).into_iter().collect::<Vec<_>>()
+        };
+        let (affinity, anti_affinity) = (set(affinity), set(anti_affinity));
+        let neighbours = Neighbours { affinity: &affinity, anti_affinity: &anti_affinity };
+        let past = Past { held: held.iter().copied().collect(), ..Past::default() };
+        let found = candidates(&Intent { neighbours, ..intent(&placement) }, &members, &past, patience, NOW);
+        let serves = |one: &&CandidateCluster<'_>| one.chosen && one.state == ClusterState::Serving;
+        found.clusters.iter().filter(serves).map(|one| one.name).collect::<String>()
+    };
+    let (tolerant, at_once) =
+        (Patience::default(), Patience { not_ready: SignedDuration::ZERO, ..Patience::default() });
+    assert_eq!(found(&["a"], &[], &[], &tolerant), "a");
+    assert_eq!(found(&["a"], &[], &["b"], &tolerant), "ab", "what runs stays");
+    assert_eq!(found(&[], &["a"], &[], &tolerant), "b");
+    assert_eq!(found(&[], &["a"], &["a"], &tolerant), "ab", "what runs stays");
+    assert_eq!(found(&["lost"], &[], &[], &tolerant), "", "it may come back");
+    assert_eq!(found(&["lost"], &[], &["lost"], &at_once), "ab");
+    assert_eq!(found(&["lost", "b"], &[], &["lost"], &at_once), "b");
 }
 
 #[test]

@@ -18,6 +18,15 @@ use crate::decision::fleet::unsupported::unsupported;
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::names;
 
+/// What a group asks of its workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Affinity {
+    /// To be in the same clusters.
+    Together,
+    /// To be in different clusters.
+    Apart,
+}
+
 /// A ResourceBinding.
 #[derive(Debug)]
 pub struct Binding {
@@ -170,6 +179,16 @@ impl Binding {
     #[must_use]
     pub const fn entries(&self) -> &ByCluster<i32> {
         &self.entries
+    }
+
+    /// Its affinity group and its anti-affinity group, in its namespace.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (Affinity, &str)> {
+        let groups = self.object.spec.workload_affinity_groups.iter();
+        groups
+            .flat_map(|groups| {
+                [(Affinity::Together, &*groups.affinity_group), (Affinity::Apart, &*groups.anti_affinity_group)]
+            })
+            .filter(|(_, name)| !name.is_empty())
     }
 
     /// Name of the FederatedHPA for which fhpa suspended it.

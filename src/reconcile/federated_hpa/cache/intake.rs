@@ -65,6 +65,17 @@ impl Cache {
             table.list(item)
         });
     }
+
+    /// Drops all objects of a kind until the next list.
+    pub(super) fn forget<I: CachedKind>(&self) {
+        let mut inner = self.inner.lock();
+        let table = std::mem::take(I::table(&mut inner));
+        for known in table.all() {
+            I::index(&mut inner, &Change { key: known.key().clone(), before: Some(Arc::clone(known)), after: None });
+        }
+        (inner.fleet, inner.reported, inner.gone) = (None, None, None);
+        inner.complete = false;
+    }
 }
 
 impl<K, I: CachedKind + Send> EventHandler<K> for Reader<K, I>
@@ -135,6 +146,8 @@ impl CachedKind for Binding {
     }
     fn index(inner: &mut Inner, change: &Change<Self>) {
         inner.marks.follow(change);
+        let concerned = inner.groups.follow(change);
+        inner.concern(&concerned);
     }
     fn touch(inner: &mut Inner, change: &Change<Self>) {
         let namespace = &change.key.namespace;

@@ -11,6 +11,7 @@ mod binding;
 mod by_cluster;
 pub mod entry;
 mod folded;
+mod groups;
 mod intake;
 mod marks;
 mod member_hpa;
@@ -25,6 +26,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of};
+use self::groups::{Groups, NeighbourClusters};
 use self::intake::CachedKind;
 pub use self::intake::MEASUREMENTS;
 pub use self::intake::Reader;
@@ -57,6 +59,7 @@ struct Inner {
     clusters: Table<ClusterEntry>,
     member_hpas: Table<MemberHpa>,
     marks: Marks,
+    groups: Groups,
     fleet: Option<Arc<Fleet>>,
     reported: Option<Arc<[Arc<ClusterEntry>]>>,
     changed: BTreeSet<Key>,
@@ -97,6 +100,7 @@ impl Inner {
         let member_hpas = self.member_hpas.about(&key).cloned().collect();
         let rivals = self.federated_hpas.about(&entry.target).filter(|other| other.key() != key).cloned().collect();
         let taken_over_binding = self.bindings.about(&entry.taken_over_target()).next().cloned();
+        let neighbours = binding.as_ref().map(|binding| self.groups.of(binding.key())).unwrap_or_default();
         let (fleet, clusters) = (self.fleet(), self.clusters());
         Some(View {
             federated_hpa: entry,
@@ -106,6 +110,7 @@ impl Inner {
             member_hpas,
             fleet,
             clusters,
+            neighbours,
             scalers: Vec::new(),
         })
     }
@@ -226,6 +231,7 @@ impl Cache {
             member_hpas,
             fleet,
             clusters,
+            neighbours: NeighbourClusters::default(),
             scalers: Vec::new(),
         }
     }
@@ -338,6 +344,7 @@ impl Cache {
             && let Some(change) = table.wrote(item)
         {
             I::index(&mut inner, &change);
+            self.change.notify_one();
         }
     }
 
@@ -377,14 +384,6 @@ impl Cache {
             any = true;
         }
         any
-    }
-
-    /// Drops all objects of a kind until the next list.
-    fn forget<I: CachedKind>(&self) {
-        let mut inner = self.inner.lock();
-        *I::table(&mut inner) = Table::default();
-        (inner.fleet, inner.reported, inner.gone) = (None, None, None);
-        inner.complete = false;
     }
 
     fn end<I: CachedKind>(&self) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
+use super::groups::NeighbourClusters;
 use crate::decision::fleet::Member;
 use crate::decision::plan::HpaVersion;
 use crate::decision::related_objects::KnownScaler;
@@ -46,6 +47,8 @@ pub struct View {
     pub fleet: Arc<Fleet>,
     /// The member clusters as they last reported, by name. They report every few seconds, which changes no `fleet`.
     pub(super) clusters: Arc<[Arc<ClusterEntry>]>,
+    /// The other workloads of the groups of its workload.
+    pub neighbours: NeighbourClusters,
     /// Autoscalers of its workload in karmada-apiserver that are not fhpa's.
     pub scalers: Vec<KnownScaler>,
 }

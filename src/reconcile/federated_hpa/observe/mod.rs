@@ -31,6 +31,7 @@ use crate::decision::fleet::candidates::{CandidateCluster, Candidates, Intent, c
 use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
+use crate::decision::fleet::workload_affinity::Neighbours;
 use crate::decision::hpa::metric::is_outer;
 use crate::decision::plan::{Cluster, ClusterState, Plan, Purge, Reach, Request};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
@@ -44,6 +45,7 @@ pub struct PlacementSpec<'a> {
     affinity: Option<ClusterAffinity<'a>>,
     placement: Placement<'a>,
     group: &'a str,
+    neighbours: Neighbours<'a>,
     /// Clusters that may fail over now; `None`: all that failed.
     may_fail: Option<Vec<String>>,
 }
@@ -61,6 +63,7 @@ impl<'a> PlacementSpec<'a> {
             affinity: spec.cluster_affinity.as_ref().map(convert::fleet::affinity),
             placement: convert::fleet::placement(binding.placement()?),
             group: &binding.object.status.scheduler_observing_affinity_name,
+            neighbours: view.neighbours.neighbours(),
             may_fail: None,
         })
     }
@@ -73,6 +76,7 @@ impl<'a> PlacementSpec<'a> {
             affinity: self.affinity.as_ref(),
             placement: &self.placement,
             observed_group: self.group,
+            neighbours: self.neighbours,
         }
     }
 
