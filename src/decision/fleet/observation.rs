@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::candidates::CandidateCluster;
+use super::nodes::NodeOutlook;
 use crate::decision::load::Load;
 use crate::decision::plan::{
     Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Reach, UNCONFIRMED, UNREADY, is_ahead,
@@ -78,7 +79,7 @@ impl Default for Waits {
 }
 
 /// All that is known of a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Whether it answers. The last status of one that does not stays, and never counts as ready.
     pub answers: bool,
@@ -88,6 +89,8 @@ pub struct Observation {
     pub replicated: Option<Replicated>,
     /// Unschedulable replicas; `None` while unknown.
     pub unschedulable: Option<Replicas>,
+    /// Whether nodes come for these; `None` while the cluster has not been asked.
+    pub outlook: Option<NodeOutlook>,
     /// `None` when there is certainly none.
     pub written: Option<WrittenHpa>,
     /// The API version that its HPA needs.
@@ -146,6 +149,7 @@ impl Observation {
             ready,
             rolling: self.replicated.is_some_and(|replicated| replicated.updated < replicated.replicas),
             pending: self.pending(),
+            no_nodes: self.no_nodes(),
             available: self.room.available,
             hpa_desired_confirmed: heard.desired,
             hpa_desired: report.desired.filter(|_| self.answers),
@@ -198,10 +202,16 @@ impl Observation {
 
     fn pending(&self) -> Replicas {
         let unready = self.unready();
-        let pends = self.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause == Cause::Pending);
+        let pends = self.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause.is_pending());
         // Until a source responds, the previous state applies: a new leader has not queried yet.
         let before = if pends { unready } else { 0 };
         self.unschedulable.unwrap_or(before).min(unready)
+    }
+
+    /// Until the cluster responds, the previous state applies here, too.
+    fn no_nodes(&self) -> bool {
+        let known = || self.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause == Cause::NoNodes);
+        self.outlook.as_ref().map_or_else(known, |outlook| matches!(outlook, NodeOutlook::NotComing { .. }))
     }
 
     /// When at the latest what is reported of its workload is from after it answered again; `None` where it is.
@@ -232,6 +242,7 @@ mod tests {
 
     use super::{HpaReport, Observation, Replicas, Replicated, Room, Waits, WrittenHpa};
     use crate::decision::fleet::candidates::CandidateCluster;
+    use crate::decision::fleet::nodes::NodeOutlook;
     use crate::decision::fleet::settings::Settings;
     use crate::decision::plan::{Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, ScaleUpBlock};
 
@@ -357,6 +368,20 @@ mod tests {
         };
         assert_eq!([Some(1), Some(8), None].map(|unschedulable| pending(unschedulable, false)), [1, 3, 0]);
         assert_eq!(pending(None, true), 3, "until a source responds, the previous state applies");
+    }
+
+    #[test]
+    fn whether_nodes_come_stays_as_it_was_until_the_cluster_responds() {
+        let no_nodes = |outlook, cause| {
+            let memory =
+                Memory { scale_up_blocked: Some(ScaleUpBlock { since: NOW, cause }), ..Memory::default() };
+            seen(&Observation { unschedulable: Some(1), outlook, memory, ..known() }).0.no_nodes
+        };
+        let refused = || Some(NodeOutlook::NotComing { message: "max node group size reached".into() });
+        assert_eq!([Cause::NoNodes, Cause::Pending].map(|cause| no_nodes(None, cause)), [true, false]);
+        assert_eq!([Cause::NoNodes, Cause::Pending].map(|cause| no_nodes(refused(), cause)), [true, true]);
+        let others = [NodeOutlook::Unknown, NodeOutlook::Coming { since: NOW }];
+        assert_eq!(others.map(|outlook| no_nodes(Some(outlook), Cause::NoNodes)), [false, false]);
     }
 
     #[test]
