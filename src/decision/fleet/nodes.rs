@@ -17,8 +17,8 @@ pub const PODS: usize = 3;
 /// Characters of a message that are kept.
 const MESSAGE: usize = 200;
 
-/// The components that add nodes, the reasons of their Events about a pod, and what each reason means. `FailedScaleUp` is
-/// GKE's; EKS Auto Mode runs Karpenter under a name of its own.
+/// The components that add nodes, the reasons of their Events about a pod, and what each reason means. `FailedScaleUp`
+/// is GKE's; EKS Auto Mode runs Karpenter under a name of its own.
 const KNOWN: [(&str, &str, Answer); 7] = [
     ("cluster-autoscaler", "TriggeredScaleUp", Answer::Coming),
     ("cluster-autoscaler", "NotTriggerScaleUp", Answer::NotComing),
@@ -103,8 +103,8 @@ impl PodNodes {
     }
 }
 
-/// Whether nodes come, by what the autoscaler said of some of the pods that find none; `delay` is how long the others wait
-/// for nodes.
+/// Whether nodes come, by what the autoscaler said of some of the pods that find none; `delay` is how long the others
+/// wait for nodes.
 #[must_use]
 pub fn outlook(pods: &[PodNodes], delay: SignedDuration, now: Timestamp) -> NodeOutlook {
     if let Some(since) = pods.iter().filter_map(|pod| pod.coming(delay, now)).max() {

@@ -257,8 +257,8 @@ pub struct Request<'a> {
     pub entries_followed: Option<Timestamp>,
     /// The current time.
     pub now: Timestamp,
-    /// `spec.autoscaleMultiClusterDelay`: how long a cluster must be unable to scale before others help, unless no nodes come
-    /// for its pods.
+    /// `spec.autoscaleMultiClusterDelay`: how long a cluster must be unable to scale before others help, unless no nodes
+    /// come for its pods.
     pub delay: SignedDuration,
     /// The stabilization window of scaling down: within it no cluster donates headroom that it received or receives
     /// headroom that it donated, and load must be low for as long before a cluster is scaled to zero.

@@ -1,5 +1,7 @@
 //! Help that knows whether nodes come, by the Events of the autoscaler of a member.
 
+use std::sync::Arc;
+
 use embedded_apiserver::status::StatusError;
 use fhpa::api::event::Event;
 use fhpa::convert::nodes::of_pod;
@@ -7,6 +9,7 @@ use fhpa::decision::fleet::nodes::{NodeOutlook, outlook};
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::text;
 use fhpa::playground::member::node_events::NodeAutoscaler;
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -25,7 +28,7 @@ async fn narrow(autoscaler: NodeAutoscaler) -> (Stage, Process) {
     }
     stage.fleet.autoscale_nodes("member1", autoscaler).unwrap();
     stage.web(2, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
+    let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));
     one.leads().await;
     stage.hpa(2, 8, json!({"autoscaleMultiClusterDelay": DELAY})).await;
     stage.pass(20).await;

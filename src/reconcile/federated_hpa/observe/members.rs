@@ -146,7 +146,7 @@ impl Members {
         }
     }
 
-    /// What the autoscaler says of unschedulable pods, also where it may not be read: nothing. `None` before the cluster has
+    /// What the autoscaler says of unschedulable pods; where it may not be read, nothing. `None` before the cluster has
     /// responded.
     #[must_use]
     pub fn nodes(&self, cluster: &str, workload: &ObjectReference) -> Option<Arc<[PodNodes]>> {
