@@ -133,8 +133,16 @@ pub const REASONS: [&str; 15] = [
 /// Reasons of healthy conditions: of `ScalingActive`, `AbleToScale` and `ScalingLimited`.
 pub const WELL: [&str; 3] = ["ValidMetricFound", "SucceededGetScale", "DesiredWithinRange"];
 /// Reasons that no HPA gives.
-pub const OWN: [&str; 8] =
-    [MISSING, OUTDATED, HEADROOM_IN_USE, TARGET_NOT_FOUND, NO_NODES, UNKNOWN, OTHER, super::hpa::decide::PARTIAL_METRICS];
+pub const OWN: [&str; 8] = [
+    MISSING,
+    OUTDATED,
+    HEADROOM_IN_USE,
+    TARGET_NOT_FOUND,
+    NO_NODES,
+    UNKNOWN,
+    OTHER,
+    super::hpa::decide::PARTIAL_METRICS,
+];
 /// The HPA of a member is not there yet.
 pub const MISSING: &str = "MemberHPAMissing";
 /// Running replicas leave no headroom for the bounds that clusters should have.

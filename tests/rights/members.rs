@@ -24,8 +24,7 @@ pub const DEPLOYMENT: Story = Story {
 };
 
 /// A member whose autoscaler adds no nodes is helped at once.
-pub const NODES: Story =
-    Story { tell: |role| Box::pin(without_nodes(role)), needs: &[(Members, "events", &["list"])] };
+pub const NODES: Story = Story { tell: |role| Box::pin(without_nodes(role)), needs: &[(Members, "events", &["list"])] };
 
 pub const STATEFUL_SET: Story = Story {
     tell: |role| Box::pin(narrow(role, "StatefulSet")),

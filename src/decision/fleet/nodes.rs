@@ -144,7 +144,10 @@ mod tests {
         let of = |events: &[PodEvent<'static>]| outlook(&[pod(events)], DELAY, now);
         assert_eq!(of(&[no]), refused("NotTriggerScaleUp"));
         assert_eq!([of(&[no, yes]), of(&[yes, no])], [NodeOutlook::Coming { since: at(1_010) }, of(&[no, yes])]);
-        assert_eq!([of(&[yes, failed, no]), of(&[failed, no, yes])], [refused("FailedScaleUp"), refused("FailedScaleUp")]);
+        assert_eq!(
+            [of(&[yes, failed, no]), of(&[failed, no, yes])],
+            [refused("FailedScaleUp"), refused("FailedScaleUp")]
+        );
         let both = [event("NotTriggerScaleUp", 1_010), yes];
         assert_eq!(of(&both), NodeOutlook::Coming { since: at(1_010) }, "of one second: nodes come");
         assert_eq!(of(&[]), NodeOutlook::Unknown);

@@ -42,7 +42,8 @@ fn a_cluster_whose_autoscaler_adds_no_nodes_says_so_first() {
     ];
     let limited = &verdicts(&members)[2].1;
     assert_eq!((limited.status, limited.reason), ("True", "NoNodesAvailable"));
-    let quoted = r#"in a, c: pods find no node, and the autoscaler adds none: "1 max node \"group\"\u{202e} size\nreached""#;
+    let quoted =
+        r#"in a, c: pods find no node, and the autoscaler adds none: "1 max node \"group\"\u{202e} size\nreached""#;
     assert_eq!(limited.message, quoted);
     let alone = &verdicts(&members[..1])[2].1;
     assert_eq!(alone.message, "in a: pods find no node, and the autoscaler adds none");

@@ -29,8 +29,8 @@ use super::objects::{Kind, Objects};
 use super::pass::Pass;
 use autoscaler::Memory;
 use load::Load;
-use node_events::NodeAutoscaler;
 pub use metrics::{GROUPS, adapter_api, discovery, external_api, metrics_api};
+use node_events::NodeAutoscaler;
 
 /// Durations in a member cluster.
 #[derive(Clone, Copy, Debug)]

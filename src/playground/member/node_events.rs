@@ -26,9 +26,7 @@ impl NodeAutoscaler {
     const fn answer(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Absent => None,
-            Self::AtLimit => {
-                Some(("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached"))
-            }
+            Self::AtLimit => Some(("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached")),
             Self::Grows => Some(("TriggeredScaleUp", "pod triggered scale-up: [{nodes 1->2 (max: 3)}]")),
         }
     }

@@ -135,8 +135,7 @@ fn unschedulable_replicas_are_among_those_that_are_not_ready() {
 #[test]
 fn whether_nodes_come_stays_as_it_was_until_the_cluster_responds() {
     let no_nodes = |outlook, cause| {
-        let memory =
-            Memory { scale_up_blocked: Some(ScaleUpBlock { since: NOW, cause }), ..Memory::default() };
+        let memory = Memory { scale_up_blocked: Some(ScaleUpBlock { since: NOW, cause }), ..Memory::default() };
         seen(&Observation { unschedulable: Some(1), outlook, memory, ..known() }).0.no_nodes
     };
     let refused = || Some(NodeOutlook::NotComing { message: "max node group size reached".into() });

@@ -191,8 +191,7 @@ impl Hpa {
 fn unschedulable(list: &List<Pod>) -> impl Iterator<Item = &Pod> {
     let is =
         |one: &PodCondition| (&*one.type_, &*one.status, &*one.reason) == ("PodScheduled", "False", "Unschedulable");
-    let waits =
-        move |pod: &&Pod| pod.metadata.deletion_timestamp.is_none() && pod.status.conditions.iter().any(is);
+    let waits = move |pod: &&Pod| pod.metadata.deletion_timestamp.is_none() && pod.status.conditions.iter().any(is);
     list.items.iter().filter(waits)
 }
 

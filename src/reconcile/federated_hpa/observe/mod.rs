@@ -174,7 +174,7 @@ impl<'a> Observed<'a> {
             return None;
         }
         self.unplaced.push(name);
-        let outlook = nodes::outlook(&*live.members.nodes(name, workload)?, self.request.delay, self.request.now);
+        let outlook = nodes::outlook(&live.members.nodes(name, workload)?, self.request.delay, self.request.now);
         if let NodeOutlook::NotComing { message } = &outlook {
             self.no_nodes.push((name, Arc::clone(message)));
         }
