@@ -296,7 +296,7 @@ pub struct ClusterHPADesired {
     /// Why its bounds last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it cannot scale up: `Unschedulable` or `TooManyReplicas`.
+    /// Why it cannot scale up: `Unschedulable`, `NoNodesAvailable` or `TooManyReplicas`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up_blocked_reason: Option<String>,
     /// Time from which it has not been able to scale up.

@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod crd;
 pub mod cron_federated_hpa;
 pub mod customization;
+pub mod event;
 pub mod federated_hpa;
 pub mod hpa;
 pub mod hpa_status;

@@ -15,6 +15,7 @@ pub mod instant;
 pub mod mean;
 pub mod memory;
 mod metadata;
+pub mod nodes;
 pub mod own;
 pub mod pods;
 pub mod request;

@@ -50,6 +50,8 @@ pub struct Member<'a> {
     pub away: bool,
     /// Whether it cannot scale up: its pods are unschedulable, or it is at its max and wants more.
     pub stuck: bool,
+    /// What the autoscaler of its nodes says where it adds none for its pods; empty while that is not known again.
+    pub no_nodes: Option<&'a str>,
 }
 
 /// Health of a member. The greater the worse.
@@ -107,7 +109,7 @@ const NO_TARGET: &str = "FailedGetScale";
 /// Scaling is disabled while there are no replicas.
 pub const DISABLED: &str = "ScalingDisabled";
 /// Reasons why a member cannot have as many replicas as it wants.
-pub const CEILINGS: [&str; 2] = ["TooManyReplicas", "ScaleUpLimit"];
+pub const CEILINGS: [&str; 3] = ["TooManyReplicas", "ScaleUpLimit", NO_NODES];
 
 /// Reasons of unhealthy conditions that the HPA controller of Kubernetes sets; the first one found on a member is
 /// reported. Any other is reported as `Other`, so that metrics by reason stay bounded.
@@ -131,12 +133,22 @@ pub const REASONS: [&str; 15] = [
 /// Reasons of healthy conditions: of `ScalingActive`, `AbleToScale` and `ScalingLimited`.
 pub const WELL: [&str; 3] = ["ValidMetricFound", "SucceededGetScale", "DesiredWithinRange"];
 /// Reasons that no HPA gives.
-pub const OWN: [&str; 7] =
-    [MISSING, OUTDATED, HEADROOM_IN_USE, TARGET_NOT_FOUND, UNKNOWN, OTHER, super::hpa::decide::PARTIAL_METRICS];
+pub const OWN: [&str; 8] = [
+    MISSING,
+    OUTDATED,
+    HEADROOM_IN_USE,
+    TARGET_NOT_FOUND,
+    NO_NODES,
+    UNKNOWN,
+    OTHER,
+    super::hpa::decide::PARTIAL_METRICS,
+];
 /// The HPA of a member is not there yet.
 pub const MISSING: &str = "MemberHPAMissing";
 /// Running replicas leave no headroom for the bounds that clusters should have.
 pub const HEADROOM_IN_USE: &str = "HeadroomInUse";
+/// Pods find no node, and the autoscaler adds none.
+pub const NO_NODES: &str = "NoNodesAvailable";
 const OUTDATED: &str = "MemberHPAOutdated";
 const TARGET_NOT_FOUND: &str = "MemberTargetNotFound";
 /// No status has been observed.
@@ -288,8 +300,11 @@ fn good(members: &[Member<'_>], type_: &'static str, well: (&'static str, &str))
     Verdict { status: "True", reason: well.0, message: well.1.to_owned() }
 }
 
-/// Whether any HPA wants more or fewer replicas than it may have.
+/// Whether any HPA wants more or fewer replicas than it may have, or has some for which there are no nodes.
 fn limited(members: &[Member<'_>]) -> Verdict {
+    if let Some(verdict) = without_nodes(members) {
+        return verdict;
+    }
     let at_limit =
         members.iter().filter_map(|member| Some((member.cluster, *member.with_status(SCALING_LIMITED, "True")?)));
     if let Some(verdict) = worst(at_limit, "True") {
@@ -307,6 +322,16 @@ fn limited(members: &[Member<'_>]) -> Verdict {
     let message = "the HPAs of all member clusters have the replicas that they want".to_owned();
     let [.., within] = WELL;
     Verdict { status: "False", reason: within, message }
+}
+
+/// The clusters whose autoscaler adds no nodes, and what the first of them says. A tenant may have written that, too.
+fn without_nodes(members: &[Member<'_>]) -> Option<Verdict> {
+    let answers = members.iter().filter(|member| member.presence != Presence::Silent);
+    let (clusters, says): (Vec<&str>, Vec<&str>) =
+        answers.filter_map(|member| Some((member.cluster, member.no_nodes?))).unzip();
+    let quoted = says.iter().find(|says| !says.is_empty()).map(|says| format!(": {says:?}")).unwrap_or_default();
+    let message = format!("in {}: pods find no node, and the autoscaler adds none{quoted}", Few(&clusters));
+    (!clusters.is_empty()).then_some(Verdict { status: "True", reason: NO_NODES, message })
 }
 
 fn unknown(members: &[Member<'_>], type_: &str) -> Option<Verdict> {

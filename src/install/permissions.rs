@@ -258,6 +258,13 @@ pub const PERMISSIONS: &[Permission] = &[
         ..ROW
     },
     Permission {
+        why: "what the autoscaler says of pods that find no node; optional: without it help waits for the whole delay",
+        place: PermissionScope::Members,
+        resources: &["events"],
+        verbs: &["list"],
+        ..ROW
+    },
+    Permission {
         why: "what the pods of Centralized workloads use",
         place: PermissionScope::Members,
         group: "metrics.k8s.io",
@@ -337,11 +344,9 @@ pub fn rules(place: PermissionScope, guard: bool, scaled: &[ScaledKind]) -> Vec<
         if place == PermissionScope::ControlPlane {
             rules.push(json!({"apiGroups": [kind.group], "resources": [kind.resource], "verbs": ["get", "patch"]}));
         }
-        let verbs: &[&str] = match place {
-            PermissionScope::ControlPlane | PermissionScope::Members => &["get", "patch"],
-            PermissionScope::LeaseNamespace => continue,
-        };
-        rules.push(json!({"apiGroups": [kind.group], "resources": [scale], "verbs": verbs}));
+        if place != PermissionScope::LeaseNamespace {
+            rules.push(json!({"apiGroups": [kind.group], "resources": [scale], "verbs": ["get", "patch"]}));
+        }
     }
     rules
 }

@@ -172,6 +172,7 @@ fn blocked(desired: &ClusterHPADesired) -> Option<ClusterHealth> {
     let reason = desired.scale_up_blocked_reason.clone()?;
     let message = match Cause::parse(&reason) {
         Some(Cause::Pending) => "its pods find no node",
+        Some(Cause::NoNodes) => "its pods find no node, and its autoscaler adds none",
         Some(Cause::AtMax) => "it is at its max and wants more",
         None => "it cannot scale up",
     };

@@ -9,6 +9,7 @@ use super::model::{Decision, Detail, MetricView, NextRun, Waiting};
 use super::{Clock, clusters, conditions, cron, metric, summary};
 use crate::api::hpa_status::MetricStatus;
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
+use crate::convert::memory;
 
 /// Most decisions that are shown.
 const DECISIONS: usize = 10;
@@ -139,14 +140,14 @@ fn waits(hpa: &FederatedHPA, now: Timestamp) -> Vec<Waiting> {
     let helps = hpa.spec.scale_assist.unwrap_or(true);
     let shares = status.and_then(|status| status.cluster_hpa_desired.as_ref()).into_iter().flatten();
     for share in shares.filter(|_| helps) {
-        let Some(since) = &share.scale_up_blocked_time else { continue };
-        let Ok(due) = since.0.checked_add(delay) else { continue };
+        let Some(blocked) = memory::read(share).1.scale_up_blocked else { continue };
+        let Some(due) = blocked.counts_from(delay) else { continue };
         if due > now {
             let seconds = due.duration_since(now).as_secs();
             waits.push(Waiting {
                 reason: share.scale_up_blocked_reason.clone().unwrap_or_default(),
                 message: format!("{} cannot scale up; others help in {seconds} s", share.cluster_name),
-                since: Some(since.clone()),
+                since: share.scale_up_blocked_time.clone(),
                 to_do: String::new(),
             });
         }

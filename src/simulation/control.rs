@@ -261,6 +261,7 @@ impl<'a> Control<'a> {
             answers_since: self.members.get(at).and_then(|member| member.since),
             replicated: report.current.map(|replicas| Replicated { replicas, ready: report.ready, updated: replicas }),
             unschedulable: Some(report.pending),
+            outlook: report.outlook(),
             written,
             version: site.version,
             reach: Reach { scale: site.writable, own_zero: false },

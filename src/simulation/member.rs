@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::autoscaler::{Autoscaler, HpaReading};
 use super::pods::Pods;
 use super::{Scenario, Second, Site};
+use crate::decision::fleet::nodes::NodeOutlook;
 use crate::decision::load::Load;
 use crate::decision::plan::Bounds;
 use crate::decision::split::Replicas;
@@ -31,12 +32,24 @@ pub(super) struct Report {
     pub(super) current: Option<Replicas>,
     pub(super) ready: Replicas,
     pub(super) pending: Replicas,
+    /// What the autoscaler of its nodes says of these; `None`: it has none.
+    pub(super) nodes_come: Option<bool>,
     pub(super) available: Replicas,
     pub(super) capacity: Replicas,
     pub(super) desired: Option<Replicas>,
     pub(super) load: Option<Load>,
     /// Number of the last write of an HPA that arrived.
     pub(super) arrived: u64,
+}
+
+impl Report {
+    /// Whether nodes come for its pending pods.
+    pub(super) fn outlook(&self) -> Option<NodeOutlook> {
+        let nodes_come = self.nodes_come.filter(|_| self.pending > 0)?;
+        let message = || "max node group size reached".into();
+        // What is not refused is waited for, as what is not known.
+        Some(if nodes_come { NodeOutlook::Unknown } else { NodeOutlook::NotComing { message: message() } })
+    }
 }
 
 /// A member cluster.
@@ -210,6 +223,7 @@ impl<'a> Member<'a> {
             current: self.spec,
             ready: self.pods.ready(),
             pending: self.pods.pending,
+            nodes_come: self.site.growth.map(|growth| growth.capacity > self.capacity),
             available: self.capacity.saturating_sub(self.pods.placed()),
             capacity: self.capacity,
             desired: hpa.and_then(|hpa| hpa.desired),

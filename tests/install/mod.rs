@@ -3,6 +3,7 @@
 mod doctor;
 mod embedded;
 pub mod guard;
+mod node_events;
 mod output;
 mod real;
 mod rounds;

@@ -3,6 +3,7 @@
 use fhpa::install::permissions::PermissionScope::{ControlPlane, Members};
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::int;
+use fhpa::playground::member::node_events::NodeAutoscaler;
 use fhpa::playground::objects::Objects;
 use serde_json::json;
 
@@ -21,6 +22,9 @@ pub const DEPLOYMENT: Story = Story {
         (Members, "pods", &["list"]),
     ],
 };
+
+/// A member whose autoscaler adds no nodes is helped at once.
+pub const NODES: Story = Story { tell: |role| Box::pin(without_nodes(role)), needs: &[(Members, "events", &["list"])] };
 
 pub const STATEFUL_SET: Story = Story {
     tell: |role| Box::pin(narrow(role, "StatefulSet")),
@@ -73,6 +77,25 @@ async fn narrow(role: Role, of: &'static str) -> Result<(), String> {
 
     stage.fleet.load().set("prod", "web", 3_000);
     stage.pass(120).await;
+    same("bounds", stage.bounds().await, "1..2 1..6".to_owned())
+}
+
+async fn without_nodes(role: Role) -> Result<(), String> {
+    let stage = Stage::with(Plan { nodes: 0, ..plan(2) }).await;
+    for (cluster, fits) in [("member1", 2), ("member2", 10)] {
+        node(&stage, cluster, fits).await;
+    }
+    stage.fleet.autoscale_nodes("member1", NodeAutoscaler::AtLimit).unwrap();
+    workload(&stage, "Deployment", "web", 2, &[1, 1]).await;
+    let mut one = controller(&stage, role);
+    leads(&mut one).await?;
+    let mut order = order("Deployment", "web", 2, 8);
+    order["spec"]["autoscaleMultiClusterDelay"] = json!(600);
+    stage.create(order).await;
+    stage.pass(20).await;
+    same("bounds", stage.bounds().await, "1..4 1..4".to_owned())?;
+    stage.fleet.load().set("prod", "web", 3_000);
+    stage.pass(180).await;
     same("bounds", stage.bounds().await, "1..2 1..6".to_owned())
 }
 
@@ -144,6 +167,11 @@ async fn to_report_other_autoscalers_takes_every_right_on_them() {
 #[tokio::test(start_paused = true)]
 async fn to_help_members_takes_every_right_on_their_deployments_and_pods() {
     DEPLOYMENT.holds().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn to_help_at_once_where_no_nodes_come_takes_the_right_to_list_events() {
+    NODES.holds().await;
 }
 
 #[tokio::test(start_paused = true)]

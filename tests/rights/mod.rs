@@ -31,12 +31,13 @@ struct Story {
     needs: &'static [(PermissionScope, &'static str, &'static [&'static str])],
 }
 
-const STORIES: [&Story; 13] = [
+const STORIES: [&Story; 14] = [
     &held::LEADS,
     &held::HELD,
     &held::FAILOVER,
     &cron::RUNS,
     &members::DEPLOYMENT,
+    &members::NODES,
     &members::STATEFUL_SET,
     &members::UNREPORTED,
     &members::FOREIGN,

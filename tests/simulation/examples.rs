@@ -29,6 +29,29 @@ fn every_scenario_goes_as_its_snapshot_and_its_chart_say() {
     }
 }
 
+/// Seconds in which replicas are missing.
+fn unserved(file: &str) -> i64 {
+    let outcome = fhpa(&["simulate", file]);
+    let line = outcome.stdout.lines().find(|line| line.starts_with("unserved ")).unwrap();
+    let span: jiff::SignedDuration = line.rsplit(' ').next().unwrap().parse().unwrap();
+    span.as_secs()
+}
+
+#[test]
+fn where_the_autoscaler_says_that_no_nodes_come_the_delay_is_not_waited_for() {
+    let told = unserved("examples/simulate/no-more-nodes.yaml");
+    let text =
+        fs::read_to_string(format!("{}/examples/simulate/no-more-nodes.yaml", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let silent = text.replace(", nodes: {capacity: 8}", "");
+    assert_ne!(silent, text);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("silent.yaml");
+    fs::write(&file, silent).unwrap();
+    let silent = unserved(file.to_str().unwrap());
+    // Of the ten minutes only the time of the HPAs and of the new pods is left.
+    assert!(silent >= 600 && told + 400 <= silent, "{told} s with an answer of the autoscaler, {silent} s without");
+}
+
 /// The worked examples of help, and what their tables show at one time or another.
 const WORKED: [(&str, &[&str]); 6] = [
     ("g8", &["8+2!6 8..23  0 1..1", "10 8..10     1 1..14"]),

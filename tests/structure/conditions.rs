@@ -19,7 +19,7 @@ const HANDLERS: &[(&str, &str)] = &[
         "src/reconcile/federated_hpa/cache/member_hpa.rs",
         "read facts of those: Kubernetes and Karmada have no other field",
     ),
-    ("src/reconcile/federated_hpa/observe/members.rs", "read facts of those of Pods, as Kubernetes does"),
+    ("src/reconcile/federated_hpa/observe/member_reads.rs", "read facts of those of Pods, as Kubernetes does"),
 ];
 
 /// The files that store the conditions of fhpa's own kinds between two statuses. They read none.

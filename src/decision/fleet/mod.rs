@@ -5,6 +5,7 @@ pub mod affinity;
 pub mod api_enablements;
 pub mod candidates;
 pub mod cluster_state;
+pub mod nodes;
 pub mod observation;
 pub mod patience;
 pub mod placement;

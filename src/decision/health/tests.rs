@@ -32,6 +32,24 @@ fn said(members: &[Member<'_>]) -> Vec<String> {
 }
 
 #[test]
+fn a_cluster_whose_autoscaler_adds_no_nodes_says_so_first() {
+    let full = condition(SCALING_LIMITED, "True", "TooManyReplicas");
+    let members = [
+        Member { no_nodes: Some(""), ..well("a") },
+        but("b", full),
+        Member { no_nodes: Some("1 max node \"group\"\u{202e} size\nreached"), ..well("c") },
+        Member { no_nodes: Some("old"), presence: Presence::Silent, ..well("d") },
+    ];
+    let limited = &verdicts(&members)[2].1;
+    assert_eq!((limited.status, limited.reason), ("True", "NoNodesAvailable"));
+    let quoted =
+        r#"in a, c: pods find no node, and the autoscaler adds none: "1 max node \"group\"\u{202e} size\nreached""#;
+    assert_eq!(limited.message, quoted);
+    let alone = &verdicts(&members[..1])[2].1;
+    assert_eq!(alone.message, "in a: pods find no node, and the autoscaler adds none");
+}
+
+#[test]
 fn members_that_do_well_say_nothing_bad() {
     let members = [well("a"), well("b")];
     assert_eq!(said(&members), [""; 0]);

@@ -26,7 +26,7 @@ pub(super) fn update_blocked(request: &Request<'_>, rows: &mut [Row<'_>]) -> Opt
             memory.covered_replicas = 0;
         }
     }
-    let ends = assigned(rows).filter_map(|row| row.memory.scale_up_blocked?.since.checked_add(request.delay).ok());
+    let ends = assigned(rows).filter_map(|row| row.memory.scale_up_blocked?.counts_from(request.delay));
     ends.filter(|end| *end > request.now).min()
 }
 
@@ -35,7 +35,7 @@ pub(super) fn pends(request: &Request<'_>, cluster: &Cluster<'_>) -> bool {
     let seen = cluster.state == ClusterState::Serving && !is_unknown(cluster, &cluster.memory);
     let known = || cluster.memory.scale_up_blocked.map(|blocked| blocked.cause);
     let cause = if seen { cause(request, cluster) } else { known() };
-    cause == Some(Cause::Pending)
+    cause.is_some_and(Cause::is_pending)
 }
 
 /// Whether it was at its max, and its HPA has not confirmed the bounds that were written since. What it says next
@@ -48,7 +48,7 @@ fn is_unknown(cluster: &Cluster<'_>, memory: &Memory) -> bool {
 
 fn cause(request: &Request<'_>, cluster: &Cluster<'_>) -> Option<Cause> {
     if cluster.pending > 0 {
-        return Some(Cause::Pending);
+        return Some(if cluster.no_nodes { Cause::NoNodes } else { Cause::Pending });
     }
     let max = cluster.hpa.filter(|hpa| hpa.confirmed)?.written?.max;
     let full = cluster.current == Some(max) && cluster.hpa_desired_confirmed == Some(max);

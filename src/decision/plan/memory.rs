@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 
 use super::ScaleUps;
+use crate::decision::health::NO_NODES;
 use crate::decision::split::Replicas;
 
 /// State that is kept with the target of a cluster.
@@ -124,7 +125,7 @@ pub struct Assist {
     pub since: Timestamp,
 }
 
-/// A cluster that cannot scale (docs/design.md#clusters-that-cannot-scale). Counts after `delay`.
+/// A cluster that cannot scale (docs/design.md#clusters-that-cannot-scale).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScaleUpBlock {
     /// Why.
@@ -133,11 +134,24 @@ pub struct ScaleUpBlock {
     pub since: Timestamp,
 }
 
+impl ScaleUpBlock {
+    /// When others begin to help: after the delay, and at once where no nodes come that would be worth the wait.
+    #[must_use]
+    pub fn counts_from(self, delay: SignedDuration) -> Option<Timestamp> {
+        match self.cause {
+            Cause::NoNodes => Some(self.since),
+            Cause::Pending | Cause::AtMax => self.since.checked_add(delay).ok(),
+        }
+    }
+}
+
 /// Why a cluster cannot scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Pods cannot be scheduled.
     Pending,
+    /// Pods cannot be scheduled, and the autoscaler of its nodes adds none.
+    NoNodes,
     /// Its HPA is at its max and wants more.
     AtMax,
 }
@@ -148,6 +162,7 @@ impl Cause {
     pub const fn code(self) -> &'static str {
         match self {
             Self::Pending => "Unschedulable",
+            Self::NoNodes => NO_NODES,
             Self::AtMax => "TooManyReplicas",
         }
     }
@@ -155,7 +170,13 @@ impl Cause {
     /// Reads [`Self::code`].
     #[must_use]
     pub fn parse(code: &str) -> Option<Self> {
-        [Self::Pending, Self::AtMax].into_iter().find(|cause| cause.code() == code)
+        [Self::Pending, Self::NoNodes, Self::AtMax].into_iter().find(|cause| cause.code() == code)
+    }
+
+    /// Whether pods cannot be scheduled.
+    #[must_use]
+    pub const fn is_pending(self) -> bool {
+        matches!(self, Self::Pending | Self::NoNodes)
     }
 }
 
@@ -163,6 +184,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Pending => "pods cannot be scheduled",
+            Self::NoNodes => "pods cannot be scheduled, and the autoscaler of its nodes adds none",
             Self::AtMax => "its HPA is at its max and wants more",
         })
     }

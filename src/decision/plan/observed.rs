@@ -128,6 +128,8 @@ pub struct Cluster<'a> {
     pub rolling: bool,
     /// Unschedulable replicas.
     pub pending: Replicas,
+    /// Whether the autoscaler of its nodes adds none for them.
+    pub no_nodes: bool,
     /// Further replicas that would fit; `None` while unknown, which counts as 0.
     pub available: Option<Replicas>,
     /// `desiredReplicas` of its HPA, as confirmed; `None` while unknown.
@@ -255,7 +257,8 @@ pub struct Request<'a> {
     pub entries_followed: Option<Timestamp>,
     /// The current time.
     pub now: Timestamp,
-    /// `spec.autoscaleMultiClusterDelay`: how long a cluster must be unable to scale before others help.
+    /// `spec.autoscaleMultiClusterDelay`: how long a cluster must be unable to scale before others help, unless no nodes
+    /// come for its pods.
     pub delay: SignedDuration,
     /// The stabilization window of scaling down: within it no cluster donates headroom that it received or receives
     /// headroom that it donated, and load must be low for as long before a cluster is scaled to zero.
@@ -275,6 +278,12 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// Whether help depends on whether nodes come.
+    #[must_use]
+    pub fn waits_for_nodes(&self) -> bool {
+        self.scale_assist && self.delay > SignedDuration::ZERO
+    }
+
     /// Whether headroom received at `got` still affects a decision.
     pub(super) fn still_matters(&self, got: Timestamp) -> bool {
         self.within(Some(got), self.window.max(REACTION))

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::observed::REACTION;
-use super::{Bounds, Cause, Cluster, ClusterState, Hold, Memory, Policy, Reason, Request};
+use super::{Bounds, Cluster, ClusterState, Hold, Memory, Policy, Reason, Request};
 use crate::decision::split::{Part, Replicas, by_weight};
 
 /// A cluster with what is decided about it.
@@ -149,13 +149,13 @@ impl<'a> Row<'a> {
 
     /// Whether its pods cannot be scheduled, regardless of for how long.
     pub(super) fn is_pending(&self) -> bool {
-        self.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause == Cause::Pending)
+        self.memory.scale_up_blocked.is_some_and(|blocked| blocked.cause.is_pending())
     }
 
     /// Whether it has been unable to scale for long enough that other clusters help.
     pub(super) fn counts(&self, request: &Request<'_>) -> bool {
         let Some(blocked) = self.memory.scale_up_blocked.filter(|_| self.answers()) else { return false };
-        blocked.since.checked_add(request.delay).is_ok_and(|end| end <= request.now)
+        blocked.counts_from(request.delay).is_some_and(|begin| begin <= request.now)
     }
 
     /// Whether it may receive headroom: it donated none within the window.

@@ -6,6 +6,7 @@ mod control_plane;
 mod failover;
 mod installation;
 mod members;
+mod node_events;
 mod objects;
 mod scalers;
 
@@ -65,6 +66,7 @@ pub const TROUBLES: &[(&str, &[CheckState])] = &[
     ("failover", &[CheckState::Warn]),
     ("replacement", &[CheckState::Warn]),
     ("member metrics", &[CheckState::Skipped, CheckState::Warn, CheckState::Fail]),
+    ("node events", &[CheckState::Warn]),
     ("other autoscalers", &[CheckState::Skipped, CheckState::Fail]),
 ];
 
@@ -149,6 +151,7 @@ pub async fn examine(context: &Context) -> Vec<Finding> {
             all.push(objects::modes(&hpas));
             all.extend(failover::failover(&hpas));
             all.extend(objects::metrics(context, &hpas, &clusters).await);
+            all.extend(node_events::node_events(context, &hpas, &clusters).await);
             all.push(scalers::scalers(context, &hpas, &clusters).await);
         }
         Err(failure) => all.push(objects::unread("modes", failure)),

@@ -16,6 +16,7 @@ use crate::playground::clock::{Clock, rfc3339};
 use crate::playground::json::name;
 use crate::playground::karmada::{self, Karmada};
 use crate::playground::member::load::Load;
+use crate::playground::member::node_events::NodeAutoscaler;
 use crate::playground::member::{self, Link, Member, Profile, nodes};
 use crate::playground::objects::Objects;
 use crate::playground::pass::Pass;
@@ -240,6 +241,16 @@ impl Fleet {
     /// When there is no such cluster.
     pub fn lose_metrics(&self, name: &str, lost: bool) -> Result<(), Fault> {
         self.place(name)?.member.lose_metrics(lost);
+        self.wake();
+        Ok(())
+    }
+
+    /// Gives a member a cluster-autoscaler that says this of pods without a node.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn autoscale_nodes(&self, name: &str, autoscaler: NodeAutoscaler) -> Result<(), Fault> {
+        self.place(name)?.member.autoscale_nodes(autoscaler);
         self.wake();
         Ok(())
     }

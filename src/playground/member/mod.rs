@@ -5,6 +5,7 @@ mod ambiguity;
 pub mod autoscaler;
 pub mod load;
 mod metrics;
+pub mod node_events;
 pub mod nodes;
 pub mod pod;
 pub mod pods;
@@ -29,6 +30,7 @@ use super::pass::Pass;
 use autoscaler::Memory;
 use load::Load;
 pub use metrics::{GROUPS, adapter_api, discovery, external_api, metrics_api};
+use node_events::NodeAutoscaler;
 
 /// Durations in a member cluster.
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +128,7 @@ pub struct Member {
     halted: AtomicBool,
     unmeasured: AtomicBool,
     unready: AtomicBool,
+    node_autoscaler: Mutex<NodeAutoscaler>,
     unlisted: Mutex<BTreeSet<String>>,
     births: AtomicU32,
     memory: Mutex<BTreeMap<String, Memory>>,
@@ -154,6 +157,7 @@ impl Member {
             halted: AtomicBool::new(false),
             unmeasured: AtomicBool::new(false),
             unready: AtomicBool::new(false),
+            node_autoscaler: Mutex::default(),
             unlisted: Mutex::default(),
             births: AtomicU32::new(0),
             memory: Mutex::default(),
@@ -261,6 +265,15 @@ impl Member {
         self.unready.load(Ordering::Acquire)
     }
 
+    /// Has a cluster-autoscaler that says this of pods without a node.
+    pub fn autoscale_nodes(&self, autoscaler: NodeAutoscaler) {
+        *self.node_autoscaler.lock() = autoscaler;
+    }
+
+    fn node_autoscaler(&self) -> NodeAutoscaler {
+        *self.node_autoscaler.lock()
+    }
+
     /// One pass of all its controllers.
     ///
     /// # Errors
@@ -274,6 +287,7 @@ impl Member {
         let seen = self.look().await?;
         pass.join(self.roll_out(&seen, now).await?);
         pass.join(self.bind(&seen, now).await?);
+        pass.join(self.judge_pods(&seen, now).await?);
         pass.join(self.run(&seen, now).await?);
         self.publish_ready(&seen);
         pass.join(self.report(&seen, now).await?);

@@ -365,6 +365,11 @@ impl FederatedHpaWorker {
                 self.live.refresh_unschedulable(&cluster.object, &workload);
             }
         }
+        for name in &observed.unplaced {
+            if let Some(cluster) = self.live.cache.cluster(name) {
+                self.live.refresh_nodes(&cluster.object, &workload);
+            }
+        }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();
         let foreign = foreign_hpas::refresh(&self.live, view, now);
         let missed = rewrite::next(view, now);

@@ -44,6 +44,25 @@ fn pods_that_wait_for_less_than_the_delay_move_nothing() {
 }
 
 #[test]
+fn where_no_nodes_come_nobody_waits_for_them() {
+    let mut request = g8();
+    request.delay = SignedDuration::from_secs(90);
+    request.clusters[0].no_nodes = true;
+    let first = plan(&request);
+    assert_eq!(targets(&first), named([("m1", 8, 10), ("m2", 1, 14)]));
+    let since = of(&first, "m1").memory.scale_up_blocked;
+    assert_eq!(since, Some(ScaleUpBlock { cause: Cause::NoNodes, since: NOW }));
+    // It has pods without a node since then, whatever is said of nodes.
+    (request.clusters[0].memory.scale_up_blocked, request.clusters[0].no_nodes) = (since, false);
+    request.now += SignedDuration::from_secs(30);
+    let second = plan(&request);
+    assert_eq!(targets(&second), named([("m1", 8, 23), ("m2", 1, 1)]));
+    let since = of(&second, "m1").memory.scale_up_blocked;
+    assert_eq!(since, Some(ScaleUpBlock { cause: Cause::Pending, since: NOW }));
+    assert_eq!(second.next, Some(NOW + request.delay));
+}
+
+#[test]
 fn without_assist_bounds_are_kept_and_nobody_is_helped() {
     let mut request = g8();
     request.scale_assist = false;

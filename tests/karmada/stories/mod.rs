@@ -13,6 +13,7 @@ mod kinds;
 mod leave;
 mod migrated;
 mod moves;
+mod nodes;
 mod overflow;
 mod pull;
 mod quota;
@@ -66,6 +67,7 @@ pub const ALL: &[(&str, Story)] = stories! {
     "a_long_hang_is_replaced_and_costs_no_pod_when_it_ends": fail::a_long_hang_is_replaced_and_costs_no_pod_when_it_ends,
     "a_cluster_that_was_given_up_takes_part_soon_after_its_return": fail::a_cluster_that_was_given_up_takes_part_soon_after_its_return,
     "a_lost_cluster_leaves_no_workload_below_its_min": rooms::a_lost_cluster_leaves_no_workload_below_its_min,
+    "where_no_nodes_come_others_help_at_once": nodes::where_no_nodes_come_others_help_at_once,
     "a_leader_killed_during_a_failover_is_followed": fail::a_leader_killed_during_a_failover_is_followed,
     "karmadas_own_failover_waits_for_the_replacement": fail::karmadas_own_failover_waits_for_the_replacement,
     "an_eviction_that_nobody_can_replace_waits": fail::an_eviction_that_nobody_can_replace_waits,

@@ -18,6 +18,7 @@ mod label_left;
 mod letting_go;
 mod marks;
 mod migrated;
+mod nodes;
 mod pace;
 mod pending;
 mod placements;

@@ -138,7 +138,7 @@ impl Row<'_> {
     /// for instead.
     pub(in crate::decision::plan) fn lacks(&self, request: &Request<'_>) -> Replicas {
         match self.memory.scale_up_blocked.filter(|_| self.counts(request)).map(|blocked| blocked.cause) {
-            Some(Cause::Pending) => self.shortfall(request).max(self.cluster.pending),
+            Some(Cause::Pending | Cause::NoNodes) => self.shortfall(request).max(self.cluster.pending),
             Some(Cause::AtMax) if request.may_scale_up() => self.shortfall(request),
             Some(Cause::AtMax) | None => 0,
         }
@@ -161,7 +161,7 @@ impl Row<'_> {
         let running = self.cluster.running();
         let wanted = self.cluster.load.map_or(self.cluster.current.unwrap_or_default(), |load| load.wanted(running));
         let has = match blocked.cause {
-            Cause::Pending => running,
+            Cause::Pending | Cause::NoNodes => running,
             Cause::AtMax => running.max(self.bounds.max),
         };
         wanted.saturating_sub(has).saturating_sub(self.memory.covered_replicas)

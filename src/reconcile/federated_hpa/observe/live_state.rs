@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::capacity::{Capacity, Requirements, Unknown};
 use super::failover;
-use super::members::{MemberQuery, Members, TIMES};
+use super::members::{MemberQuery, Members, NODES_FRESH, TIMES};
 use crate::api::Cluster;
 use crate::controller::key::Key;
 use crate::decision::fleet::observation::Room;
@@ -70,6 +70,14 @@ impl LiveState {
         }
     }
 
+    /// Queries in the background whether nodes come for the pods of `workload` that find none.
+    pub fn refresh_nodes(&self, cluster: &Cluster, workload: &ObjectReference) {
+        if can_be_asked(cluster) {
+            let name = cluster.metadata.name.as_deref().unwrap_or_default();
+            self.members.refresh(name, &MemberQuery::Nodes(workload.clone()), NODES_FRESH);
+        }
+    }
+
     /// Waits until an input changed.
     pub async fn wait_for_change(&self) {
         tokio::select! {
@@ -91,7 +99,9 @@ impl LiveState {
                 MemberQuery::Hpa { key, .. } => {
                     changed.insert(key);
                 }
-                MemberQuery::Unschedulable(workload) => changed.extend(self.cache.scaling(&workload)),
+                MemberQuery::Unschedulable(workload) | MemberQuery::Nodes(workload) => {
+                    changed.extend(self.cache.scaling(&workload));
+                }
                 MemberQuery::ForeignHpas(namespace) => {
                     changed.extend(self.cache.in_namespace(&namespace).iter().map(|entry| entry.key()));
                 }

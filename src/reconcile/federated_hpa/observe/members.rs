@@ -1,5 +1,5 @@
 //! Queries members through the cluster proxy for state that Karmada does not report: whether an HPA has its write id,
-//! and which pods are unschedulable (docs/design.md#on-the-wire). Talks to the API server; reads only.
+//! which pods are unschedulable, and whether nodes come for them (docs/design.md#on-the-wire). Keeps the results.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,28 +8,18 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kube::Client;
-use kube::api::{GetParams, ListParams};
-use kube::core::Request;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::foreign_hpa::{ForeignHpa, ListedHpa};
+use super::foreign_hpa::ForeignHpa;
+use super::member_reads::Way;
+pub use super::member_reads::proxied;
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
-use crate::api::lenient::null_as_default;
-use crate::api::metrics::List;
-use crate::api::pod::{Pod, PodCondition};
-use crate::api::scale::Scale;
-use crate::controller::failure;
-use crate::controller::failure::Asked;
 use crate::controller::key::Key;
 use crate::controller::query_cache::{Cached, QueryCache, QueryError, Source, Times};
-use crate::controller::request::send;
-use crate::decision::backoff::ErrorClass;
+use crate::decision::fleet::nodes::PodNodes;
 use crate::decision::split::Replicas;
 use crate::estimator::messages::ObjectReference;
-use crate::reconcile::federated_hpa::{autoscaling_v1, names};
-use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
+use crate::reconcile::scale_target::Targets;
 
 /// Durations of queries to members. A result takes up to three requests.
 pub const TIMES: Times = Times {
@@ -43,10 +33,9 @@ pub const TIMES: Times = Times {
 /// Durations of queries for HPAs, which change seldom. Only a takeover waits for them.
 pub const HPA_TIMES: Times =
     Times { fresh: Duration::from_mins(5), kept: Duration::from_mins(15), patience: TIMES.answer, ..TIMES };
-/// Most HPAs of a namespace to read.
-const HPAS: u32 = 500;
-/// Most pods to read; with more, at least this many are unschedulable.
-const PODS: u32 = 500;
+/// What an autoscaler says of pods is not queried again for this long: it looks at them every ten seconds, and repeats
+/// itself no more often than every few minutes.
+pub const NODES_FRESH: Duration = Duration::from_secs(30);
 
 /// A query to a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +51,8 @@ pub enum MemberQuery {
     },
     /// Number of unschedulable pods of the workload.
     Unschedulable(ObjectReference),
+    /// What the autoscaler of the cluster says of some of the unschedulable pods of the workload.
+    Nodes(ObjectReference),
     /// The HPAs of a namespace that are not fhpa's.
     ForeignHpas(Arc<str>),
 }
@@ -73,6 +64,8 @@ pub enum MemberResponse {
     Hpa(Option<Arc<HorizontalPodAutoscalerStatus>>),
     /// Number of pods.
     Unschedulable(Replicas),
+    /// What is said of each pod.
+    Nodes(Arc<[PodNodes]>),
     /// In the order of their names.
     ForeignHpas(Arc<[ForeignHpa]>),
 }
@@ -90,7 +83,7 @@ struct Queries {
 impl Queries {
     const fn of(&self, query: &MemberQuery) -> &QueryCache<MemberQuery, MemberResponse> {
         match query {
-            MemberQuery::Hpa { .. } | MemberQuery::Unschedulable(_) => &self.frequent,
+            MemberQuery::Hpa { .. } | MemberQuery::Unschedulable(_) | MemberQuery::Nodes(_) => &self.frequent,
             MemberQuery::ForeignHpas(_) => &self.seldom,
         }
     }
@@ -153,6 +146,17 @@ impl Members {
         }
     }
 
+    /// What the autoscaler says of unschedulable pods; where it may not be read, nothing. `None` before the cluster has
+    /// responded.
+    #[must_use]
+    pub fn nodes(&self, cluster: &str, workload: &ObjectReference) -> Option<Arc<[PodNodes]>> {
+        let cached = self.cached(cluster, &MemberQuery::Nodes(workload.clone()))?;
+        match cached.result {
+            Some((_, MemberResponse::Nodes(pods))) => Some(pods),
+            _ => cached.refused.map(|_| Arc::default()),
+        }
+    }
+
     /// The HPAs of a namespace that are not fhpa's; `None` while unknown.
     #[must_use]
     pub fn foreign_hpas(&self, cluster: &str, query: &MemberQuery) -> Option<Arc<[ForeignHpa]>> {
@@ -195,7 +199,7 @@ impl Source<MemberQuery, MemberResponse> for Proxy {
     }
 
     fn send(&self, cluster: &str, query: &MemberQuery) -> BoxFuture<'static, Result<MemberResponse, QueryError>> {
-        let way = Way { client: self.client.clone(), cluster: cluster.to_owned() };
+        let way = Way::new(&self.client, cluster);
         let (targets, query) = (Arc::clone(&self.targets), query.clone());
         async move {
             match query {
@@ -203,6 +207,7 @@ impl Source<MemberQuery, MemberResponse> for Proxy {
                 MemberQuery::Unschedulable(workload) => {
                     way.unschedulable(&targets, &workload).await.map(MemberResponse::Unschedulable)
                 }
+                MemberQuery::Nodes(workload) => way.nodes(&targets, &workload).await.map(MemberResponse::Nodes),
                 MemberQuery::ForeignHpas(namespace) => {
                     way.foreign_hpas(&namespace).await.map(MemberResponse::ForeignHpas)
                 }
@@ -212,150 +217,4 @@ impl Source<MemberQuery, MemberResponse> for Proxy {
     }
 
     fn forget(&self, _: &str) {}
-}
-
-/// The path of the API of a member, followed by a path there.
-#[must_use]
-pub fn proxied(cluster: &str, path: &str) -> String {
-    format!("/apis/cluster.karmada.io/v1alpha1/clusters/{cluster}/proxy{path}")
-}
-
-/// Access to one member.
-struct Way {
-    client: Client,
-    cluster: String,
-}
-
-impl Way {
-    async fn get<T: DeserializeOwned>(
-        &self,
-        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-        what: &str,
-    ) -> Result<T, failure::Failure> {
-        let object = format!("{what} in cluster {}", self.cluster);
-        let asked = Asked { verb: "get", group: "cluster.karmada.io", resource: "clusters/proxy", object: &object };
-        send(&self.client, request, asked).await
-    }
-
-    async fn hpa(
-        &self,
-        key: &Key,
-        version: &str,
-        mark: &str,
-    ) -> Result<Option<Arc<HorizontalPodAutoscalerStatus>>, QueryError> {
-        let path = format!("/apis/autoscaling/{version}/namespaces/{}/horizontalpodautoscalers", key.namespace);
-        let request = Request::new(proxied(&self.cluster, &path)).get(&key.name, &GetParams::default());
-        match self.get::<Hpa>(request, &format!("HorizontalPodAutoscaler {key}")).await {
-            Ok(hpa) if hpa.mark() == Some(mark) => Ok(Some(Arc::new(hpa.newer_status()))),
-            Ok(_) => Ok(None),
-            Err(failure) if failure.reason == failure::reason::NOT_FOUND => Ok(None),
-            Err(failure) => Err(unanswered(failure)),
-        }
-    }
-
-    /// Every version of Kubernetes serves the older API.
-    async fn foreign_hpas(&self, namespace: &str) -> Result<Arc<[ForeignHpa]>, QueryError> {
-        let path = format!("/apis/autoscaling/v1/namespaces/{namespace}/horizontalpodautoscalers");
-        let request = Request::new(proxied(&self.cluster, &path)).list(&ListParams::default().limit(HPAS));
-        let list: List<ListedHpa> = self.get(request, "HorizontalPodAutoscalers").await.map_err(unanswered)?;
-        Ok(list.items.iter().filter_map(ForeignHpa::of).collect())
-    }
-
-    /// Selects pods by the selector of the workload's `scale`, so that it works for every scalable kind.
-    async fn unschedulable(&self, targets: &Targets, workload: &ObjectReference) -> Result<Replicas, QueryError> {
-        let ObjectReference { api_version, kind, namespace, name } = workload;
-        let target = TargetRef { namespace, api_version, kind, name };
-        let ResourcePath { path, .. } = targets.place(&target).await.map_err(unanswered)?;
-        let request = Request::new(proxied(&self.cluster, &path)).get_subresource("scale", name);
-        let scale: Scale = self.get(request, &target.to_string()).await.map_err(unanswered)?;
-        if scale.status.selector.is_empty() {
-            return Err(QueryError::Refused(format!(
-                "the scale subresource of {target} names no selector of its pods"
-            )));
-        }
-        let waiting = ListParams::default().labels(&scale.status.selector).fields("status.phase=Pending").limit(PODS);
-        let pods = proxied(&self.cluster, &format!("/api/v1/namespaces/{namespace}/pods"));
-        let list: List<Pod> = self.get(Request::new(pods).list(&waiting), "pods").await.map_err(unanswered)?;
-        Ok(unschedulable(&list))
-    }
-}
-
-/// Transient failures are retried; rejections are reported.
-fn unanswered(failure: failure::Failure) -> QueryError {
-    match failure.class {
-        ErrorClass::Transient => QueryError::Unusable(failure.message),
-        _ => QueryError::Refused(failure.message),
-    }
-}
-
-/// The parts of an HPA that are read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Hpa {
-    #[serde(deserialize_with = "null_as_default")]
-    metadata: kube::core::ObjectMeta,
-    #[serde(deserialize_with = "null_as_default")]
-    status: HpaStatus,
-}
-
-/// The status with the fields of both API versions.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct HpaStatus {
-    #[serde(rename = "currentCPUUtilizationPercentage")]
-    cpu: Option<i32>,
-    #[serde(flatten)]
-    newer: HorizontalPodAutoscalerStatus,
-}
-
-impl Hpa {
-    fn annotation(&self, name: &str) -> Option<&str> {
-        self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
-    }
-
-    fn mark(&self) -> Option<&str> {
-        self.annotation(names::WRITE_ID)
-    }
-
-    /// Its status, converted to the newer API.
-    fn newer_status(&self) -> HorizontalPodAutoscalerStatus {
-        let (current, conditions) =
-            (self.annotation(autoscaling_v1::CURRENT), self.annotation(autoscaling_v1::CONDITIONS));
-        let mut status = self.status.newer.clone();
-        autoscaling_v1::Reported { current, conditions, cpu: self.status.cpu }.complete(&mut status);
-        status
-    }
-}
-
-/// Number of pods that the scheduler of the cluster could not place.
-fn unschedulable(list: &List<Pod>) -> Replicas {
-    let is =
-        |one: &PodCondition| (&*one.type_, &*one.status, &*one.reason) == ("PodScheduled", "False", "Unschedulable");
-    let waits = |pod: &&Pod| pod.metadata.deletion_timestamp.is_none() && pod.status.conditions.iter().any(is);
-    list.items.iter().filter(waits).count().try_into().unwrap_or(Replicas::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn only_pods_that_the_scheduler_could_not_place_count() {
-        let pod = |status: &str, reason: &str, deleted: Option<&str>| {
-            json!({"metadata": {"deletionTimestamp": deleted},
-                "status": {"conditions": [{"type": "PodScheduled", "status": status, "reason": reason}]}})
-        };
-        let list = json!({"items": [
-            pod("False", "Unschedulable", None),
-            pod("False", "SchedulingGated", None),
-            pod("True", "", None),
-            pod("False", "Unschedulable", Some("2026-11-20T08:00:00Z")),
-            {"metadata": {}, "status": {"conditions": null}},
-            {"metadata": {}},
-        ]});
-        assert_eq!(unschedulable(&serde_json::from_value(list).unwrap()), 1);
-        assert_eq!(unschedulable(&serde_json::from_value(json!({"items": null})).unwrap()), 0);
-    }
 }

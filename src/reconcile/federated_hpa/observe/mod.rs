@@ -8,9 +8,12 @@ pub mod foreign_hpas;
 pub mod kind;
 mod known;
 pub mod live_state;
+pub mod member_reads;
 pub mod members;
 pub mod promised;
 pub mod upstream;
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use known::KnownClusters;
@@ -28,12 +31,14 @@ use crate::convert::fleet::replicas;
 use crate::convert::instant::stored;
 use crate::decision::fleet::api_enablements::GroupVersionKind;
 use crate::decision::fleet::candidates::{CandidateCluster, Candidates, Intent, candidates};
+use crate::decision::fleet::nodes::{self, NodeOutlook};
 use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
 use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::spread::Unmet;
 use crate::decision::fleet::workload_affinity::Neighbours;
 use crate::decision::hpa::metric::is_outer;
 use crate::decision::plan::{Cluster, ClusterState, Plan, Purge, Reach, Request};
+use crate::decision::split::Replicas;
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
 use crate::estimator::messages::ObjectReference;
 
@@ -103,6 +108,10 @@ pub struct Observed<'a> {
     pub requirements: Requirements,
     /// Clusters in which some replicas are not ready: their unschedulable pods should be queried.
     pub unready: Vec<&'a str>,
+    /// Clusters in which some find no node: whether nodes come should be queried.
+    pub unplaced: Vec<&'a str>,
+    /// Clusters whose autoscaler adds no nodes for these, and what it says.
+    pub no_nodes: Vec<(&'a str, Arc<str>)>,
     /// Clusters that do not confirm their writes and reject queries, and the message of the first.
     pub unread: Option<(Vec<&'a str>, String)>,
     /// Why members do not keep the replicas that their HPAs set.
@@ -156,6 +165,27 @@ impl<'a> Observed<'a> {
     }
 }
 
+impl<'a> Observed<'a> {
+    /// Whether nodes come for the pods of a cluster that find none, where help depends on it.
+    fn outlook(
+        &mut self,
+        name: &'a str,
+        workload: &ObjectReference,
+        unschedulable: Option<Replicas>,
+        live: &LiveState,
+    ) -> Option<NodeOutlook> {
+        if !self.request.waits_for_nodes() || unschedulable.is_none_or(|pods| pods == 0) {
+            return None;
+        }
+        self.unplaced.push(name);
+        let outlook = nodes::outlook(&live.members.nodes(name, workload)?, self.request.delay, self.request.now);
+        if let NodeOutlook::NotComing { message } = &outlook {
+            self.no_nodes.push((name, Arc::clone(message)));
+        }
+        Some(outlook)
+    }
+}
+
 /// Observes at `now`.
 #[must_use]
 pub fn observe<'a>(
@@ -174,13 +204,15 @@ pub fn observe<'a>(
     let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
     let most = replicas(spec.max_replicas);
     let mut observed = Observed {
-        request: Request::default(),
+        request: asked(view, binding, live, now),
         group,
         next,
         unknown_capacity: Vec::new(),
         uncapped: unknown_clusters(view),
         requirements,
         unready: Vec::new(),
+        unplaced: Vec::new(),
+        no_nodes: Vec::new(),
         unread: confirmation::unread(live, view),
         unkept: kind::unfit(live, &view.federated_hpa),
         foreign: foreign_hpas::found(live, view, foreign_hpas::ambiguous(view)),
@@ -206,13 +238,14 @@ pub fn observe<'a>(
         if known.unready() > 0 {
             observed.unready.push(name);
             known.unschedulable = live.unschedulable(name, &workload);
+            known.outlook = observed.outlook(name, &workload, known.unschedulable, live);
         }
         let (cluster, due) = known.cluster(candidate, Waits::default(), now);
         observed.next = [observed.next, due].into_iter().flatten().min();
         cluster
     };
     let clusters = clusters.iter().map(look).collect();
-    observed.request = Request { policy, clusters, ..asked(view, binding, live, now) };
+    observed.request = Request { policy, clusters, ..std::mem::take(&mut observed.request) };
     observed
 }
 

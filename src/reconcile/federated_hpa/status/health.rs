@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::api::hpa_status::Condition;
 use crate::decision::health::{HpaCondition, Member, Presence};
-use crate::decision::plan::{Plan, Share, UNCONFIRMED};
+use crate::decision::plan::{Cause, Plan, Share, UNCONFIRMED};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::MemberHpa;
 use crate::reconcile::federated_hpa::observe::{Observed, is_silent};
@@ -32,6 +32,7 @@ pub fn members<'a>(view: &'a View, observed: &'a Observed<'_>, plan: &Plan<'a>, 
                 zero: share.memory.scaled_to_zero,
                 away: false,
                 stuck: share.memory.scale_up_blocked.is_some(),
+                no_nodes: no_nodes(observed, share),
             }
         })
         .collect();
@@ -55,6 +56,13 @@ fn condition_of(condition: &Condition) -> HpaCondition<'_> {
         reason: condition.reason.as_deref().unwrap_or_default(),
         message: condition.message.as_deref().unwrap_or_default(),
     }
+}
+
+/// What the autoscaler of a cluster says where it adds no nodes; empty where that was found by an earlier leader.
+fn no_nodes<'a>(observed: &'a Observed<'_>, share: &Share<'_>) -> Option<&'a str> {
+    share.memory.scale_up_blocked.filter(|blocked| blocked.cause == Cause::NoNodes)?;
+    let said = observed.no_nodes.iter().find(|(cluster, _)| *cluster == share.cluster);
+    Some(said.map_or("", |(_, message)| message))
 }
 
 /// Whether a cluster has no HPA because others run the whole budget.
