@@ -14,9 +14,7 @@ use super::{Driver, Scenario, Second, Workload};
 use crate::decision::fleet::candidates::CandidateCluster;
 use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
 use crate::decision::fleet::{Member, Readiness};
-use crate::decision::plan::{
-    Action, AssignmentHash, Bounds, Hpa, HpaVersion, Memory, Plan, Policy, Reach, Request,
-};
+use crate::decision::plan::{Action, AssignmentHash, Bounds, Hpa, HpaVersion, Memory, Plan, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 pub(super) use centralized::ClusterPods;
 use centralized::Computed;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::frame::{FleetFrame, Tally};
-use super::{Disruption, FleetFigures, Figures, Scenario, Second, Workload};
+use super::{Disruption, Figures, FleetFigures, Scenario, Second, Workload};
 use crate::decision::capacity::{Amounts, Summary};
 use crate::decision::split::Replicas;
 

@@ -105,10 +105,7 @@ fn workload<'a>(
 fn start(written: &workloads::Workload, hpa: &FederatedHPA, cluster: &Cluster) -> Start {
     let preferences = hpa.spec.cluster_hpa_preference.iter().flatten();
     let mut own = preferences.filter(|preference| preference.cluster_name == cluster.name);
-    Start {
-        replicas: written.replicas.get(&cluster.name).copied(),
-        usage: own.find_map(|own| own.max_resource_usage),
-    }
+    Start { replicas: written.replicas.get(&cluster.name).copied(), usage: own.find_map(|own| own.max_resource_usage) }
 }
 
 fn site<'a>(cluster: &'a Cluster) -> Site<'a> {

@@ -112,11 +112,11 @@ impl Sheet<'_> {
 
     fn replicas(&self, area: &Area<'_, '_>, title: &str, legend: bool, top: u64) -> Drawn {
         let axes = Axes {
-                title: Some((title, if legend { 15 } else { 11 })),
-                below: if legend { 26 } else { 20 },
-                top: real(top) * 1.15,
-                labels: if legend { 8 } else { 4 },
-                what: legend.then_some("replicas"),
+            title: Some((title, if legend { 15 } else { 11 })),
+            below: if legend { 26 } else { 20 },
+            top: real(top) * 1.15,
+            labels: if legend { 8 } else { 4 },
+            what: legend.then_some("replicas"),
         };
         let mut chart = axes.draw(area, self.scenario.duration)?;
         self.stack(&mut chart)?;
@@ -207,13 +207,19 @@ impl Sheet<'_> {
         let sum = self.line(|sample| real(asked(sample)));
         chart.draw_series(LineSeries::new(sum, INK.stroke_width(2))).map_err(message_of)?;
         let budget = real(self.workload.asked.total.max.into());
-        chart.draw_series([PathElement::new([(0.0, budget), (time(self.scenario.duration), budget)], UNSERVED)]).map_err(message_of)?;
+        chart
+            .draw_series([PathElement::new([(0.0, budget), (time(self.scenario.duration), budget)], UNSERVED)])
+            .map_err(message_of)?;
         let text = if centralized {
             "black: replicas of the workload; red: spec.maxReplicas"
         } else {
             "black: the sum over the members; red: spec.maxReplicas"
         };
-        let words = Text::new(text, (time(self.scenario.duration) * 0.01, real(top.max(1)) * 1.08), (FONT, 11).into_font().color(&INK));
+        let words = Text::new(
+            text,
+            (time(self.scenario.duration) * 0.01, real(top.max(1)) * 1.08),
+            (FONT, 11).into_font().color(&INK),
+        );
         chart.draw_series([words]).map_err(message_of)?;
         Ok(())
     }
@@ -229,4 +235,3 @@ fn stacked(values: &[u64]) -> Vec<u64> {
         })
         .collect()
 }
-

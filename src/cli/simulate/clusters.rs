@@ -33,7 +33,10 @@ pub(super) fn clusters(fields: &mut Fields<'_>, reader: &Reader, is_shared: bool
     let mut clusters: Vec<Cluster> = Vec::new();
     let entries = fields.entries("clusters");
     if entries.is_empty() && is_shared {
-        fields.missing("clusters", "name at least one, with its resources: {member1: {allocatable: {cpu: 16, memory: 64Gi}}}");
+        fields.missing(
+            "clusters",
+            "name at least one, with its resources: {member1: {allocatable: {cpu: 16, memory: 64Gi}}}",
+        );
     } else if entries.is_empty() {
         fields.missing("clusters", "name at least one, with its capacity in replicas: {member1: {capacity: 20}}");
     }
@@ -91,7 +94,10 @@ fn cluster(name: &str, own: &mut Fields<'_>, is_shared: bool) -> Cluster {
 
 /// Capacity in replicas of the only workload.
 fn replicas(own: &mut Fields<'_>) -> (Amounts, Option<Growth>) {
-    own.elsewhere("allocatable", "is for a scenario with `workloads`: give the capacity of one workload in replicas, as `capacity: 20`");
+    own.elsewhere(
+        "allocatable",
+        "is for a scenario with `workloads`: give the capacity of one workload in replicas, as `capacity: 20`",
+    );
     let capacity = own.number("capacity", 0..=REPLICAS);
     if capacity.is_none() && own.value("capacity").is_none() {
         own.missing("capacity", "how many replicas fit on its nodes");

@@ -94,7 +94,8 @@ fn document(mut fields: Fields<'_>, reader: &Reader) -> Document {
         pod_start = workload.time("podStart", 0..=DAY);
         workload.done();
     }
-    let usual = if is_shared { Timing { capacity_report: 10, failover: 2, ..Timing::default() } } else { Timing::default() };
+    let usual =
+        if is_shared { Timing { capacity_report: 10, failover: 2, ..Timing::default() } } else { Timing::default() };
     let timing = fields.fields("timing").map_or(usual, |own| timing(own, usual));
     fields.done();
     Document {

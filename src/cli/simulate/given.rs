@@ -131,9 +131,8 @@ fn print_findings(found: &Report) -> Result<(), SimulateError> {
 /// The document, with the loads of its files.
 fn document(given: &Given) -> Result<Document, Vec<Violation>> {
     let mut document = Document::read(&given.subject.node.to_value())?;
-    let violation = |path: &str, cause, detail| {
-        vec![Violation { path: path.to_owned(), cause, detail, rule: "simulation" }]
-    };
+    let violation =
+        |path: &str, cause, detail| vec![Violation { path: path.to_owned(), cause, detail, rule: "simulation" }];
     let mut points = 0_usize;
     for workload in &mut document.workloads {
         if let Some(file) = &workload.load.file {

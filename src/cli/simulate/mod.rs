@@ -179,7 +179,8 @@ impl Args {
         let subject = given::subject(&more.all(inputs), &namespace, &rules.settings())?;
         let specs = SimulatedSpec::all(&subject);
         let scenario = assembly::scenario(&subject, &specs)?;
-        let presentation = Presentation { title: title(&subject), sample: subject.document.sample, output, chart, compare };
+        let presentation =
+            Presentation { title: title(&subject), sample: subject.document.sample, output, chart, compare };
         match (scenario.workloads.first(), specs.first()) {
             (Some(workload), Some(spec)) if !subject.document.is_shared => {
                 presentation.single(&scenario, workload, spec.policy())

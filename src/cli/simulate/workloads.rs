@@ -55,7 +55,8 @@ pub(super) fn workloads(fields: &mut Fields<'_>, reader: &Reader, clusters: &[Cl
         read(own, reader, clusters, &mut workloads);
     }
     if workloads.is_empty() {
-        let detail = "name at least one: [{name: shop, requests: {cpu: 500m}, load: {points: [{at: 0s, replicas: 10}]}}]";
+        let detail =
+            "name at least one: [{name: shop, requests: {cpu: 500m}, load: {points: [{at: 0s, replicas: 10}]}}]";
         fields.missing("workloads", detail);
     }
     let mut names = BTreeSet::new();

@@ -237,12 +237,7 @@ impl<'a> Control<'a> {
         told.unwrap_or(file.report.available)
     }
 
-    fn apply(
-        &mut self,
-        shares: &BTreeMap<String, i32>,
-        now: Second,
-        shared: &mut Shared<'a>,
-    ) -> Vec<(usize, Command)> {
+    fn apply(&mut self, shares: &BTreeMap<String, i32>, now: Second, shared: &mut Shared<'a>) -> Vec<(usize, Command)> {
         let mut commands = Vec::new();
         for (at, (site, file)) in self.scenario.sites.iter().zip(&mut self.files).enumerate() {
             let share = shares.get(&*site.member.name).and_then(|share| Replicas::try_from(*share).ok());

@@ -2,13 +2,13 @@
 
 use plotters::prelude::*;
 
-use super::super::super::terminal::printable;
-use super::super::axes::{
-    Area, Axes, COLORS, Drawn, FONT, INK, OTHERS, WIDTH, mark, marks, message_of, real, steps,
-};
-use super::super::table::{hours, percent};
 use super::FleetOutcome;
 use super::comparison::FleetRun;
+use crate::cli::simulate::axes::{
+    Area, Axes, COLORS, Drawn, FONT, INK, OTHERS, WIDTH, mark, marks, message_of, real, steps,
+};
+use crate::cli::simulate::table::{hours, percent};
+use crate::cli::terminal::printable;
 use crate::simulation::{FleetRecord, Scenario, Tally};
 
 /// Most workloads with a line of their own.
@@ -17,7 +17,7 @@ const READY: RGBColor = RGBColor(78, 121, 167);
 const MISSING: RGBColor = RGBColor(214, 39, 40);
 
 /// One run: ready against wanted over all workloads above, and each workload below.
-pub(in super::super) fn single(title: &str, scenario: &Scenario<'_>, outcome: &FleetOutcome) -> Drawn<String> {
+pub(in crate::cli::simulate) fn single(title: &str, scenario: &Scenario<'_>, outcome: &FleetOutcome) -> Drawn<String> {
     let mut out = String::new();
     {
         let root = SVGBackend::with_string(&mut out, (WIDTH, 620)).into_drawing_area();
@@ -32,7 +32,7 @@ pub(in super::super) fn single(title: &str, scenario: &Scenario<'_>, outcome: &F
 }
 
 /// Several runs of one fleet, side by side on one scale.
-pub(in super::super) fn compared(title: &str, scenario: &Scenario<'_>, runs: &[FleetRun]) -> Drawn<String> {
+pub(in crate::cli::simulate) fn compared(title: &str, scenario: &Scenario<'_>, runs: &[FleetRun]) -> Drawn<String> {
     let mut out = String::new();
     let lines = runs.len().div_ceil(2).max(1);
     let height = u32::try_from(lines).unwrap_or(u32::MAX).saturating_mul(230).saturating_add(30);
@@ -109,7 +109,8 @@ impl Sheet<'_> {
     fn each(&self, area: &Area<'_, '_>) -> Drawn {
         let most = |tallies: &[Tally]| tallies.iter().take(LINES).map(|tally| tally.ready).max().unwrap_or_default();
         let top = self.record.samples.iter().map(|sample| most(&sample.workloads)).max().unwrap_or_default().max(1);
-        let axes = Axes { title: None, below: 26, top: real(top) * 1.1, labels: 6, what: Some("ready replicas of each") };
+        let axes =
+            Axes { title: None, below: 26, top: real(top) * 1.1, labels: 6, what: Some("ready replicas of each") };
         let mut chart = axes.draw(area, self.scenario.duration)?;
         for (at, workload) in self.scenario.workloads.iter().enumerate().take(LINES) {
             let line = self.line(|tallies| tallies.get(at).map_or(0, |tally| tally.ready));

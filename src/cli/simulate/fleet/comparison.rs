@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::super::super::terminal::{BOLD, PLAIN, aligned, printable};
-use super::super::export::{decimal, quoted};
-use super::super::reader::clock;
-use super::super::table::{hours, percent, whole};
 use super::table::size;
 use super::{FleetOutcome, export};
+use crate::cli::simulate::export::{decimal, quoted};
+use crate::cli::simulate::reader::clock;
+use crate::cli::simulate::table::{hours, percent, whole};
+use crate::cli::terminal::{BOLD, PLAIN, aligned, printable};
 use crate::decision::plan::{Policy, Request};
 use crate::simulation::{Driver, Scenario, Second, Sharing, Workload};
 
@@ -17,15 +17,15 @@ use crate::simulation::{Driver, Scenario, Second, Sharing, Workload};
 const MOMENTS: usize = 10;
 
 /// A run and its name.
-pub(in super::super) struct FleetRun {
-    pub(in super::super) name: &'static str,
-    pub(in super::super) outcome: FleetOutcome,
+pub(in crate::cli::simulate) struct FleetRun {
+    pub(in crate::cli::simulate) name: &'static str,
+    pub(in crate::cli::simulate) outcome: FleetOutcome,
 }
 
 /// The fleet as configured; without the ledger, so that each workload is planned against all that is free; under
 /// Karmada, whose scheduler divides what one computation asks for by free capacity, without and with its gate; under
 /// plain HPAs; and what is possible.
-pub(in super::super) fn runs(scenario: &Scenario<'_>, sample: Second) -> Vec<FleetRun> {
+pub(in crate::cli::simulate) fn runs(scenario: &Scenario<'_>, sample: Second) -> Vec<FleetRun> {
     let own = |workload: &Workload<'_>| (workload.driver, workload.policy);
     let karmada = |_: &Workload<'_>| (Driver::Centralized, Some(Policy::DynamicWeighted));
     let plain = |_: &Workload<'_>| (Driver::Once, Some(Policy::StaticWeighted));
@@ -50,7 +50,7 @@ pub(in super::super) fn runs(scenario: &Scenario<'_>, sample: Second) -> Vec<Fle
 }
 
 /// A line for each run with its figures, and one with its ready replicas over time.
-pub(in super::super) fn table(title: &str, scenario: &Scenario<'_>, runs: &[FleetRun]) -> String {
+pub(in crate::cli::simulate) fn table(title: &str, scenario: &Scenario<'_>, runs: &[FleetRun]) -> String {
     let head = ["RUN", "SERVED", "UNSERVED", "BELOW MIN", "REPLICA-HOURS", "WRITES", "WORST WORKLOAD"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     for FleetRun { name, outcome } in runs {
@@ -65,13 +65,10 @@ pub(in super::super) fn table(title: &str, scenario: &Scenario<'_>, runs: &[Flee
             worst(scenario, outcome),
         ]);
     }
-    format!(
-        "{BOLD}{title}{PLAIN}, compared: {}\n\n{}\nUNSERVED in replica-seconds, BELOW MIN in seconds over all workloads.\n\n\
-         {BOLD}Ready replicas{PLAIN}\n\n{}",
-        size(scenario),
-        aligned(&lines),
-        aligned(&ready(scenario, runs))
-    )
+    let head = format!("{BOLD}{title}{PLAIN}, compared: {}", size(scenario));
+    let legend = "UNSERVED in replica-seconds, BELOW MIN in seconds over all workloads.";
+    let (figures, ready) = (aligned(&lines), aligned(&ready(scenario, runs)));
+    format!("{head}\n\n{figures}\n{legend}\n\n{BOLD}Ready replicas{PLAIN}\n\n{ready}")
 }
 
 /// The workload that is worst off: what is served of its load, and how long it is below its min.
@@ -110,8 +107,9 @@ fn moments(scenario: &Scenario<'_>, outcome: &FleetOutcome) -> Vec<usize> {
 }
 
 /// A line for each run and workload; the line of all workloads together has no name of one.
-pub(in super::super) fn csv(scenario: &Scenario<'_>, runs: &[FleetRun]) -> String {
-    let mut out = "run,workload,served_percent,unserved_replica_seconds,below_min_seconds,replica_seconds,writes\n".to_owned();
+pub(in crate::cli::simulate) fn csv(scenario: &Scenario<'_>, runs: &[FleetRun]) -> String {
+    let mut out =
+        "run,workload,served_percent,unserved_replica_seconds,below_min_seconds,replica_seconds,writes\n".to_owned();
     for FleetRun { name, outcome } in runs {
         let workloads = scenario.workloads.iter().map(|workload| &*workload.name).zip(&outcome.figures.workloads);
         for (workload, own) in [("", &outcome.figures.whole)].into_iter().chain(workloads) {
@@ -132,7 +130,7 @@ pub(in super::super) fn csv(scenario: &Scenario<'_>, runs: &[FleetRun]) -> Strin
 }
 
 /// One array.
-pub(in super::super) fn json(scenario: &Scenario<'_>, runs: &[FleetRun]) -> String {
+pub(in crate::cli::simulate) fn json(scenario: &Scenario<'_>, runs: &[FleetRun]) -> String {
     let runs = runs.iter().map(|run| json!({"run": run.name, "figures": export::figures(scenario, &run.outcome)}));
     format!("{:#}\n", runs.collect::<Value>())
 }

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::super::export::{self, decimal, number, quoted};
-use super::super::table::event_text;
 use super::FleetOutcome;
+use crate::cli::simulate::export::{self, decimal, number, quoted};
+use crate::cli::simulate::table::event_text;
 use crate::simulation::{FleetRecord, FleetSample, Scenario, Tally};
 
 /// A line for each sample, with five columns for each workload.
-pub(in super::super) fn csv(scenario: &Scenario<'_>, record: &FleetRecord) -> String {
+pub(in crate::cli::simulate) fn csv(scenario: &Scenario<'_>, record: &FleetRecord) -> String {
     let mut out = "second".to_owned();
     for workload in &scenario.workloads {
         let name = quoted(&workload.name);
@@ -31,7 +31,7 @@ pub(in super::super) fn csv(scenario: &Scenario<'_>, record: &FleetRecord) -> St
 }
 
 /// The whole run, as one object.
-pub(in super::super) fn json(title: &str, scenario: &Scenario<'_>, outcome: &FleetOutcome) -> String {
+pub(in crate::cli::simulate) fn json(title: &str, scenario: &Scenario<'_>, outcome: &FleetOutcome) -> String {
     let record = &outcome.table;
     let events =
         record.events.iter().map(|event| json!({"second": event.second, "event": event_text(scenario, event)}));

@@ -1,16 +1,16 @@
 //! A run of a fleet -> a table for users, with the figures of each workload. No I/O; the writer strips colours.
 
-use super::super::super::terminal::{BOLD, PLAIN, aligned, printable};
-use super::super::reader::clock;
-use super::super::table::{events, hours, percent, replicas, whole};
 use super::FleetOutcome;
+use crate::cli::simulate::reader::clock;
+use crate::cli::simulate::table::{events, hours, percent, replicas, whole};
+use crate::cli::terminal::{BOLD, PLAIN, aligned, printable};
 use crate::simulation::{Figures, Scenario, Second, Tally};
 
 /// Most workloads with a line of their own.
 const LINES: usize = 40;
 
 /// Head, samples, figures.
-pub(in super::super) fn render(title: &str, scenario: &Scenario<'_>, outcome: &FleetOutcome) -> String {
+pub(in crate::cli::simulate) fn render(title: &str, scenario: &Scenario<'_>, outcome: &FleetOutcome) -> String {
     let mut out = format!("{BOLD}{title}{PLAIN}: {}\n\n", size(scenario));
     let head = ["TIME", "LOAD", "WANTED", "READY", "STARTING", "PENDING", "BELOW MIN", "EVENTS"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
