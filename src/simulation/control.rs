@@ -61,8 +61,10 @@ pub(super) struct Counts {
     pub(super) decisions: u64,
     /// Bounds written to a cluster that already had some.
     pub(super) reassignments: u64,
-    /// All writes.
+    /// All writes; of Centralized mode those of the replicas.
     pub(super) writes: u64,
+    /// Divisions of karmada-scheduler.
+    pub(super) divisions: u64,
 }
 
 /// The control plane, for one workload.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::burden::Burden;
-use super::control::{ClusterPods, Control};
+use super::control::{ClusterPods, Control, Counts};
 use super::frame::{FleetFrame, Frame, Tally};
 use super::member::Member;
 use super::nodes::{Nodes, Pending};
@@ -46,32 +46,39 @@ struct World<'a> {
 
 /// Simulates the scenario; calls `look` at the end of each second. Frames and figures are those of the first workload.
 pub fn run(scenario: &Scenario<'_>, mut look: impl FnMut(&Frame<'_, '_>)) -> Figures {
-    let figures = simulate(scenario, |world, second, burdens, _| {
-        let (Some(tenant), Some(burden)) = (world.tenants.first(), burdens.first()) else { return };
-        look(&Frame {
-            second,
-            load: burden.load,
-            unserved: burden.unserved,
-            frozen: world.frozen,
-            replicas: tenant.control.replicas(),
-            events: &world.events,
-            workload: tenant.workload,
-            members: &tenant.members,
-            nodes: &world.nodes,
-        });
-    });
+    let figures = simulate(
+        scenario,
+        |counts| counts.writes,
+        |world, second, burdens, _| {
+            let (Some(tenant), Some(burden)) = (world.tenants.first(), burdens.first()) else { return };
+            look(&Frame {
+                second,
+                load: burden.load,
+                unserved: burden.unserved,
+                frozen: world.frozen,
+                replicas: tenant.control.replicas(),
+                events: &world.events,
+                workload: tenant.workload,
+                members: &tenant.members,
+                nodes: &world.nodes,
+            });
+        },
+    );
     figures.workloads.into_iter().next().unwrap_or_default()
 }
 
-/// Simulates all workloads of the scenario; calls `look` at the end of each second.
+/// Simulates all workloads of the scenario; calls `look` at the end of each second. Divisions of karmada-scheduler are
+/// writes, too.
 pub fn run_fleet(scenario: &Scenario<'_>, mut look: impl FnMut(&FleetFrame<'_>)) -> FleetFigures {
-    simulate(scenario, |world, second, _, workloads| {
+    let writes = |counts: Counts| counts.writes.saturating_add(counts.divisions);
+    simulate(scenario, writes, |world, second, _, workloads| {
         look(&FleetFrame { second, frozen: world.frozen, events: &world.events, workloads });
     })
 }
 
 fn simulate<'a>(
     scenario: &'a Scenario<'a>,
+    writes_of: impl Fn(Counts) -> u64,
     mut look: impl FnMut(&World<'a>, Second, &[Burden], &[Tally]),
 ) -> FleetFigures {
     let mut world = World::new(scenario);
@@ -85,8 +92,9 @@ fn simulate<'a>(
         let mut writes = 0_u64;
         for ((figures, tally), tenant) in figures.workloads.iter_mut().zip(&tallies).zip(&world.tenants) {
             figures.add(tally);
-            figures.written(tenant.control.counts.writes, second);
-            writes = writes.saturating_add(tenant.control.counts.writes);
+            let own = writes_of(tenant.control.counts);
+            figures.written(own, second);
+            writes = writes.saturating_add(own);
         }
         figures.whole.add(&Tally::sum(&tallies));
         figures.whole.written(writes, second);

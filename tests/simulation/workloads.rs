@@ -56,7 +56,7 @@ fn workload<'a>(
             placement,
             observed_group: "",
         },
-        policy: Some(Policy::DynamicWeighted),
+        policy: Some(Policy::Aggregated),
         driver: Driver::Controller,
         metric: (Source::Resource { name: "cpu".into() }, Target::Utilization(80)),
         behavior: None,
@@ -94,10 +94,8 @@ fn end(scenario: &Scenario<'_>) -> (FleetFigures, Vec<Tally>) {
 /// Eight idle workloads of two pods; six of them run where 16 CPUs are lost, and 16 are left.
 fn eight<'a>(placement: &'a Placement<'a>, sharing: Sharing) -> Scenario<'a> {
     let workload = |number: usize| {
-        let replicas = if number < 6 { [2, 0, 0] } else { [0, 1, 1] };
-        let mut own = workload(format!("w{number}"), placement, Bounds { min: 2, max: 4 }, &replicas, 10);
-        own.policy = Some(Policy::Aggregated);
-        own
+        let replicas = if number < 6 { [2, 0, 0] } else { [0, 2, 0] };
+        workload(format!("w{number}"), placement, Bounds { min: 2, max: 4 }, &replicas, 10)
     };
     let sites = vec![site("m1".into(), 16), site("m2".into(), 8), site("m3".into(), 8)];
     Scenario { sharing, ..fleet((0..8).map(workload).collect(), sites, 1200) }

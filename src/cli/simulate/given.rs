@@ -66,7 +66,7 @@ pub(super) fn subject(
         found.findings.extend(violations.iter().map(|violation| given.violation(violation)));
     }
     print_findings(&found)?;
-    let (Some((given, Ok(document))), Some(Ok(of)), false) = (read, of, hpas.is_empty()) else {
+    let (Some((given, Ok(document))), Some(Ok(Some(of)))) = (read, of) else {
         let message = match (hpas.len(), scenarios.len()) {
             (0, _) => "no FederatedHPA: give one, in the same file or another",
             (_, 0) => "no scenario: give a document of `kind: Simulation`, in the same file or another",
@@ -90,26 +90,21 @@ fn simulated(hpa: &Given, settings: &Settings) -> Result<Arc<SimulatedHpa>, Simu
     Ok(Arc::new(SimulatedHpa { object, mode }))
 }
 
-/// Which of the FederatedHPAs serves each workload.
-fn served(document: &Document, hpas: &[&Given]) -> Result<Vec<usize>, Vec<Violation>> {
+/// Which of the FederatedHPAs serves each workload; `None` where there is none, or several and nothing says which.
+fn served(document: &Document, hpas: &[&Given]) -> Result<Option<Vec<usize>>, Vec<Violation>> {
+    if hpas.is_empty() || hpas.len() > 1 && !document.is_shared {
+        return Ok(None);
+    }
     let (mut of, mut wrong) = (Vec::new(), Vec::new());
-    for workload in &document.workloads {
-        let Workload { name, federated_hpa, path, .. } = workload;
-        match (federated_hpa, hpas) {
-            (None, [_]) => of.push(0),
-            // It is told below.
-            (_, []) => {}
-            (None, _) if !document.is_shared => return Ok(Vec::new()),
-            (named, _) => {
-                let wanted = named.as_ref().unwrap_or(name);
-                match hpas.iter().position(|hpa| hpa.name.name == *wanted) {
-                    Some(at) => of.push(at),
-                    None => wrong.push(unserved(wanted, path, hpas)),
-                }
-            }
+    for Workload { name, federated_hpa, path, .. } in &document.workloads {
+        let wanted = federated_hpa.as_ref().or((hpas.len() > 1).then_some(name));
+        let found = wanted.map_or(Some(0), |wanted| hpas.iter().position(|hpa| hpa.name.name == *wanted));
+        match (found, wanted) {
+            (None, Some(wanted)) => wrong.push(unserved(wanted, path, hpas)),
+            (found, _) => of.extend(found),
         }
     }
-    if wrong.is_empty() { Ok(of) } else { Err(wrong) }
+    if wrong.is_empty() { Ok(Some(of)) } else { Err(wrong) }
 }
 
 fn unserved(wanted: &str, path: &str, hpas: &[&Given]) -> Violation {

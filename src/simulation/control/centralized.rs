@@ -227,6 +227,7 @@ impl<'a> Control<'a> {
             Some(Candidate { name: site.member.name.to_string(), weight, last })
         });
         let Ok(shares) = divide(policy, replicas, &candidates.collect::<Vec<_>>()) else { return Vec::new() };
+        self.counts.divisions = self.counts.divisions.saturating_add(1);
         self.apply(&shares, now, shared)
     }
 
