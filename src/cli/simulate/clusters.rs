@@ -138,6 +138,10 @@ fn resources(own: &mut Fields<'_>) -> (Amounts, Option<Growth>) {
         nodes.elsewhere("capacity", "workloads share resources: write `allocatable: {cpu: 32, memory: 128Gi}`");
         let detail = "what its nodes have for pods when all are there: {cpu: 32, memory: 128Gi}";
         let most = amounts(&mut nodes, "allocatable", detail, all);
+        let less = |(name, most): &(&String, &Thousandths)| capacity.get(*name).is_some_and(|first| first > *most);
+        if let Some((name, _)) = most.iter().find(less) {
+            nodes.wrong("allocatable", name, "must not be less than what its nodes have at first");
+        }
         let step = amounts(&mut nodes, "step", "what a node has for pods: {cpu: 4, memory: 16Gi}", PODS_OF_A_NODE);
         let delay = nodes.time("delay", 0..=DAY).unwrap_or(120);
         nodes.done();
