@@ -97,7 +97,8 @@ fn what_is_wrong_with_a_fleet_is_said_with_what_to_write() {
     };
     let two = format!("{}{}", hpa("web"), hpa("shop"));
     assert!(
-        said(&format!("{two}{}", SMALL.replace("federatedHPA: web", "federatedHPA: wbe"))).contains("did you mean web")
+        said(&format!("{two}{}", SMALL.replace("federatedHPA: web", "federatedHPA: wbe")))
+            .contains("did you mean \"web\"")
     );
     let single = "kind: Simulation\nduration: 1m\nclusters: {m1: {allocatable: {cpu: 4}}}\nload: {points: [{at: 0s, replicas: 1}]}\n";
     assert!(said(&format!("{}{single}", hpa("web"))).contains("give the capacity of one workload in replicas"));
