@@ -66,7 +66,7 @@ impl Nodes {
     /// Adds nodes while pods are pending.
     pub(super) fn grow<'a>(
         &mut self,
-        pending: impl Iterator<Item = Pending<'a>> + Clone,
+        pending: &(impl Iterator<Item = Pending<'a>> + Clone),
         now: Second,
     ) -> Option<Added> {
         let growth = self.growth.as_ref()?;
@@ -122,10 +122,10 @@ mod tests {
         nodes.count(&large, 0, 2);
         let pending = [Pending { each: &small, pods: 3 }, Pending { each: &large, pods: 1 }];
         assert_eq!(nodes.report(pending.iter().copied()).available(&small), 0);
-        assert_eq!(nodes.grow(pending.iter().copied(), 10), None);
-        assert_eq!(nodes.grow(pending.iter().copied(), 69), None);
-        let added = nodes.grow(pending.iter().copied(), 70).unwrap();
+        assert_eq!(nodes.grow(&pending.iter().copied(), 10), None);
+        assert_eq!(nodes.grow(&pending.iter().copied(), 69), None);
+        let added = nodes.grow(&pending.iter().copied(), 70).unwrap();
         assert_eq!((added.nodes, nodes.fits(&small)), (2, 7), "eight CPUs, of which seven can come");
-        assert_eq!(nodes.grow(pending.iter().copied(), 71), None, "all fit, and no further node can come");
+        assert_eq!(nodes.grow(&pending.iter().copied(), 71), None, "all fit, and no further node can come");
     }
 }

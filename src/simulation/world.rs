@@ -169,7 +169,7 @@ impl<'a> World<'a> {
             }
         }
         let pending = self.tenants.iter().filter_map(|tenant| tenant.members.get(at)).map(Member::pending);
-        let added = nodes.grow(pending, now);
+        let added = nodes.grow(&pending, now);
         let mut waiting = Vec::new();
         for (own, tenant) in self.tenants.iter_mut().enumerate() {
             let Some(member) = tenant.members.get_mut(at) else { continue };

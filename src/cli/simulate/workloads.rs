@@ -81,14 +81,12 @@ fn read(mut own: Fields<'_>, reader: &Reader, clusters: &[Cluster], workloads: &
     let mut replicas = BTreeMap::new();
     for (cluster, path, value) in own.entries("replicas") {
         known(cluster, &path, &names, reader);
-        match value.as_u64().and_then(|number| Replicas::try_from(number).ok()).filter(|number| *number <= REPLICAS) {
-            Some(number) => {
-                replicas.insert(cluster.to_owned(), number);
-            }
-            None => {
-                let detail = format!("must be a whole number from 0 to {REPLICAS}");
-                reader.add(&path, Cause::Invalid(value.to_string().as_str().into()), detail);
-            }
+        let number = value.as_u64().and_then(|number| Replicas::try_from(number).ok());
+        if let Some(number) = number.filter(|number| *number <= REPLICAS) {
+            replicas.insert(cluster.to_owned(), number);
+        } else {
+            let detail = format!("must be a whole number from 0 to {REPLICAS}");
+            reader.add(&path, Cause::Invalid(value.to_string().as_str().into()), detail);
         }
     }
     let workload = Workload {

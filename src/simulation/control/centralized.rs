@@ -226,9 +226,9 @@ impl<'a> Control<'a> {
             let last = file.entry.map_or(0, whole);
             Some(Candidate { name: site.member.name.to_string(), weight, last })
         });
-        let Ok(shares) = divide(policy, replicas, &candidates.collect::<Vec<_>>()) else { return Vec::new() };
+        let Ok(division) = divide(policy, replicas, &candidates.collect::<Vec<_>>()) else { return Vec::new() };
         self.counts.divisions = self.counts.divisions.saturating_add(1);
-        self.apply(&shares, now, shared)
+        self.apply(&division, now, shared)
     }
 
     /// Further replicas that fit into a cluster, as karmada-scheduler knows it.
@@ -238,10 +238,15 @@ impl<'a> Control<'a> {
         told.unwrap_or(file.report.available)
     }
 
-    fn apply(&mut self, shares: &BTreeMap<String, i32>, now: Second, shared: &mut Shared<'a>) -> Vec<(usize, Command)> {
+    fn apply(
+        &mut self,
+        division: &BTreeMap<String, i32>,
+        now: Second,
+        shared: &mut Shared<'a>,
+    ) -> Vec<(usize, Command)> {
         let mut commands = Vec::new();
         for (at, (site, file)) in self.scenario.sites.iter().zip(&mut self.files).enumerate() {
-            let share = shares.get(&*site.member.name).and_then(|share| Replicas::try_from(*share).ok());
+            let share = division.get(&*site.member.name).and_then(|share| Replicas::try_from(*share).ok());
             let entry = share.filter(|share| *share > 0);
             if entry == file.entry {
                 continue;

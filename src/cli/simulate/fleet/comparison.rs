@@ -34,7 +34,7 @@ pub(in crate::cli::simulate) fn runs(scenario: &Scenario<'_>, sample: Second) ->
             let (driver, policy) = how(workload);
             let assist = workload.asked.scale_assist && driver != Driver::Once;
             let asked = Request { scale_assist: assist, ..workload.asked.clone() };
-            Workload { driver, policy, asked, ..workload.clone() }
+            Workload { asked, policy, driver, ..workload.clone() }
         });
         let changed = Scenario { workloads: changed.collect(), sharing, ..scenario.clone() };
         FleetRun { name, outcome: FleetOutcome::of(&changed, sample) }
