@@ -6,13 +6,16 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use fhpa::decision::capacity::Amounts;
 use fhpa::decision::fleet::api_enablements::GroupVersionKind;
 use fhpa::decision::fleet::candidates::Intent;
 use fhpa::decision::fleet::placement::Placement;
 use fhpa::decision::fleet::{Member, Readiness};
 use fhpa::decision::hpa::metric::{Source, Target};
 use fhpa::decision::plan::{Bounds, HpaVersion, Policy, Request};
-use fhpa::simulation::{Curve, Daily, Disruption, Driver, Fault, Scenario, Site, Timing, Workload, run};
+use fhpa::simulation::{
+    Curve, Daily, Disruption, Driver, Fault, Scenario, Sharing, Site, Start, Timing, Workload, one_pod, run,
+};
 use jiff::SignedDuration;
 
 const CLUSTERS: u32 = 1_000;
@@ -25,11 +28,9 @@ fn site(number: u32) -> Site<'static> {
         member: Member { name, readiness: Readiness::Ready, ..Member::default() },
         version: HpaVersion::V2,
         // From 700 to 1,300 replicas.
-        capacity: 700 + (number * 37) % 601,
+        capacity: Amounts::of(&one_pod(), 700 + (number * 37) % 601),
         growth: None,
         pod_start: None,
-        replicas: Some(200),
-        usage: None,
         writable: true,
     }
 }
@@ -50,7 +51,8 @@ fn main() {
     let down = |at, from, to| Fault { from: from * hour, to: to * hour, trouble: Disruption::Down(at) };
     println!("{CLUSTERS} clusters, up to {PODS} pods, {hours} hours, debug = {}", cfg!(debug_assertions));
     for policy in Policy::ALL {
-        let scenario = Scenario {
+        let workload = Workload {
+            name: "shop".into(),
             asked: Request {
                 total: Bounds { min: 10_000, max: PODS },
                 scale_assist: true,
@@ -60,13 +62,12 @@ fn main() {
             intent,
             policy: Some(policy),
             driver: Driver::Controller,
-            workload: Workload {
-                metric: (Source::Resource { name: "cpu".into() }, Target::Utilization(80)),
-                behavior: None,
-                saturation: 1250,
-                pod_start: 20,
-            },
-            sites: (0..CLUSTERS).map(site).collect(),
+            metric: (Source::Resource { name: "cpu".into() }, Target::Utilization(80)),
+            behavior: None,
+            saturation: 1250,
+            pod_start: 20,
+            each: one_pod(),
+            priority: 0,
             load: Curve {
                 daily: Some(Daily { low: 150_000_000, high: 950_000_000, peak: 13.min(hours) * hour }),
                 noise: 3,
@@ -74,6 +75,12 @@ fn main() {
                 ..Curve::default()
             },
             shares: BTreeMap::new(),
+            starts: vec![Start { replicas: Some(200), usage: None }; CLUSTERS as usize],
+        };
+        let scenario = Scenario {
+            workloads: vec![workload],
+            sharing: Sharing::Ledger,
+            sites: (0..CLUSTERS).map(site).collect(),
             faults: vec![down(3, 8, 10), down(500, 12, 13), down(77, 18, 19)],
             timing: Timing::default(),
             duration: hours * hour,

@@ -44,6 +44,12 @@ impl FromIterator<(String, Thousandths)> for Demand {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Amounts(BTreeMap<String, Thousandths>);
 
+impl FromIterator<(String, Thousandths)> for Amounts {
+    fn from_iter<I: IntoIterator<Item = (String, Thousandths)>>(amounts: I) -> Self {
+        Self(amounts.into_iter().collect())
+    }
+}
+
 impl Amounts {
     /// Those that `replicas` request.
     #[must_use]
@@ -77,6 +83,16 @@ impl Amounts {
             (name.clone(), amount.saturating_sub(before).max(0))
         };
         Self(self.0.iter().map(more).collect())
+    }
+
+    /// No more of each than there is in `most`.
+    #[must_use]
+    pub fn within(&self, most: &Self) -> Self {
+        let least = |(name, amount): (&String, &Thousandths)| {
+            let most = most.0.get(name).copied().unwrap_or_default();
+            (name.clone(), most.min(*amount))
+        };
+        Self(self.0.iter().map(least).collect())
     }
 
     /// How many replicas with this demand fit no more beside them.
@@ -130,6 +146,37 @@ impl Summary {
             }
         }
         Self(stocks)
+    }
+
+    /// Nodes on which no pod runs.
+    #[must_use]
+    pub fn idle(allocatable: &Amounts) -> Self {
+        let stock = |(name, amount): (&String, &Thousandths)| (name.clone(), Stock { allocatable: *amount, taken: 0 });
+        Self(allocatable.0.iter().map(stock).collect())
+    }
+
+    /// What its nodes have.
+    #[must_use]
+    pub fn allocatable(&self) -> Amounts {
+        Amounts(self.stocks().map(|(name, stock)| (name.to_owned(), stock.allocatable)).collect())
+    }
+
+    /// Adds nodes.
+    pub fn grow(&mut self, more: &Amounts) {
+        for (name, more) in &more.0 {
+            let stock = self.0.entry(name.clone()).or_default();
+            stock.allocatable = stock.allocatable.saturating_add(*more);
+        }
+    }
+
+    /// Counts `after` replicas where `before` were counted.
+    pub fn count(&mut self, Demand(each): &Demand, before: Replicas, after: Replicas) {
+        let more = i128::from(after).saturating_sub(before.into());
+        for (name, each) in each {
+            if let Some(stock) = self.0.get_mut(name) {
+                stock.taken = stock.taken.saturating_add(each.saturating_mul(more));
+            }
+        }
     }
 
     /// The resources by name.
@@ -273,6 +320,18 @@ mod tests {
     fn a_cluster_with_more_bytes_than_64_bits_of_thousandths_has_room() {
         let huge = summary(&[("memory", "64Pi"), ("pods", "1M")], &[("memory", "63Pi")], &[]);
         assert_eq!(huge.available(&demand(&[("memory", "1Ti")])), 1024);
+    }
+
+    #[test]
+    fn nodes_are_added_and_pods_counted() {
+        let amounts = |cpu| Amounts::from_iter([("cpu".to_owned(), cpu), (PODS.to_owned(), 10_000)]);
+        let mut nodes = Summary::idle(&amounts(4000));
+        nodes.count(&demand(&[("cpu", "500m")]), 0, 5);
+        assert_eq!(nodes.available(&demand(&[("cpu", "500m")])), 3);
+        let room = amounts(9000).since(&nodes.allocatable());
+        nodes.grow(&amounts(7000).within(&room));
+        nodes.count(&demand(&[("cpu", "500m")]), 5, 4);
+        assert_eq!(nodes.available(&demand(&[("cpu", "1")])), 6, "seven would fit, and there are pods for six");
     }
 
     #[test]

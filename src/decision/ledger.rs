@@ -17,6 +17,9 @@ use super::split::Replicas;
 /// are used for thirty.
 const REPORTED: SignedDuration = SignedDuration::from_secs(30);
 
+/// Who waits for capacity looks again after this time: nobody tells that a promise of another ended.
+pub const AGAIN: SignedDuration = SignedDuration::from_secs(10);
+
 /// What an object needs free capacity for: the first comes before all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rank {

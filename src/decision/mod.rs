@@ -8,6 +8,7 @@ pub mod defaults;
 pub mod division;
 pub mod drift_backoff;
 pub mod excerpt;
+pub mod failovers;
 pub mod few;
 pub mod finding;
 pub mod fleet;

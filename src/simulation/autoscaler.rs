@@ -1,7 +1,7 @@
 //! The HPA of a member cluster. Pure.
 
-use super::scenario::{Scenario, instant};
-use super::{Second, Workload};
+use super::scenario::instant;
+use super::{Second, Timing, Workload};
 use crate::decision::hpa::alike::Alike;
 use crate::decision::hpa::behavior::{Behavior, Rules, Select};
 use crate::decision::hpa::decide::{History, Policy, follow};
@@ -43,23 +43,23 @@ pub(super) struct HpaReading {
 }
 
 /// Rules of an HPA of the workload.
-pub(super) fn policy(scenario: &Scenario<'_>, range: Range) -> Policy {
-    let downscale_window_seconds = i32::try_from(scenario.timing.downscale_window).unwrap_or(i32::MAX);
-    Policy { range, behavior: scenario.workload.behavior.clone(), downscale_window_seconds }
+pub(super) fn policy(workload: &Workload<'_>, timing: Timing, range: Range) -> Policy {
+    let downscale_window_seconds = i32::try_from(timing.downscale_window).unwrap_or(i32::MAX);
+    Policy { range, behavior: workload.behavior.clone(), downscale_window_seconds }
 }
 
-pub(super) fn tolerance(scenario: &Scenario<'_>) -> Tolerance {
+pub(super) fn tolerance(workload: &Workload<'_>) -> Tolerance {
     let usual = Tolerance::default();
-    scenario.workload.behavior.as_ref().map_or(usual, |behavior| behavior.tolerance(usual))
+    workload.behavior.as_ref().map_or(usual, |behavior| behavior.tolerance(usual))
 }
 
 impl Autoscaler {
-    pub(super) fn new(scenario: &Scenario<'_>, due: Second) -> Self {
+    pub(super) fn new(workload: &Workload<'_>, timing: Timing, due: Second) -> Self {
         Self {
             bounds: Bounds::NONE,
             held: false,
-            policy: Policy { behavior: None, ..policy(scenario, Range { min: 0, max: 0 }) },
-            tolerance: tolerance(scenario),
+            policy: Policy { behavior: None, ..policy(workload, timing, Range { min: 0, max: 0 }) },
+            tolerance: tolerance(workload),
             history: History::default(),
             due,
             desired: None,
@@ -68,7 +68,7 @@ impl Autoscaler {
     }
 
     /// Applies new bounds.
-    pub(super) fn bind(&mut self, workload: &Workload, bounds: Bounds, held: bool) {
+    pub(super) fn bind(&mut self, workload: &Workload<'_>, bounds: Bounds, held: bool) {
         (self.bounds, self.held) = (bounds, held);
         let whole = |replicas: Replicas| i32::try_from(replicas).unwrap_or(i32::MAX);
         self.policy.range = Range { min: whole(bounds.min), max: whole(bounds.max) };
@@ -83,7 +83,7 @@ impl Autoscaler {
     }
 
     /// One pass over the pods; returns new replicas, if they change.
-    pub(super) fn evaluate(&mut self, workload: &Workload, reading: HpaReading, now: Second) -> Option<Replicas> {
+    pub(super) fn evaluate(&mut self, workload: &Workload<'_>, reading: HpaReading, now: Second) -> Option<Replicas> {
         let (source, target) = &workload.metric;
         let (cpu, whole) = (is_cpu(source), matches!(target, Target::Value(_)));
         let counted = if cpu { reading.settled } else { reading.ready };

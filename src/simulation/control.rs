@@ -1,6 +1,7 @@
-//! The control plane: its stored state, its reports, and its decisions. Pure.
+//! The control plane, for one workload: its stored state, its reports, and its decisions. Pure.
 
 mod centralized;
+mod judgement;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +9,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::member::{Command, Report};
 use super::scenario::instant;
-use super::{Driver, Scenario, Second};
-use crate::decision::fleet::candidates::{CandidateCluster, candidates};
+use super::shared::Shared;
+use super::{Driver, Scenario, Second, Workload};
+use crate::decision::fleet::candidates::CandidateCluster;
 use crate::decision::fleet::observation::{HpaReport, Observation, Replicated, Room, Waits, WrittenHpa};
-use crate::decision::fleet::patience::{Past, Patience};
 use crate::decision::fleet::{Member, Readiness};
-use crate::decision::plan::{
-    Action, AssignmentHash, Bounds, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reach, Request, plan,
-};
+use crate::decision::plan::{Action, AssignmentHash, Bounds, Hpa, HpaVersion, Memory, Plan, Policy, Reach, Request};
 use crate::decision::split::Replicas;
 pub(super) use centralized::ClusterPods;
 use centralized::Computed;
@@ -62,14 +61,19 @@ pub(super) struct Counts {
     pub(super) decisions: u64,
     /// Bounds written to a cluster that already had some.
     pub(super) reassignments: u64,
-    /// All writes.
+    /// All writes; of Centralized mode those of the replicas.
     pub(super) writes: u64,
+    /// Divisions of karmada-scheduler.
+    pub(super) divisions: u64,
 }
 
-/// The control plane.
+/// The control plane, for one workload.
 #[derive(Debug)]
 pub(super) struct Control<'a> {
     scenario: &'a Scenario<'a>,
+    workload: &'a Workload<'a>,
+    /// The place of the workload among all: the oldest is first.
+    age: usize,
     places: BTreeMap<&'a str, usize>,
     members: Vec<Member<'a>>,
     files: Vec<File>,
@@ -93,14 +97,17 @@ pub(super) struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    pub(super) fn new(scenario: &'a Scenario<'a>) -> Self {
+    /// For the workload that is the `age`th by age.
+    pub(super) fn new(scenario: &'a Scenario<'a>, age: usize, workload: &'a Workload<'a>) -> Self {
         let sites = &scenario.sites;
-        let file = |replicas: Option<Replicas>| File { entry: replicas, ..File::default() };
+        let file = |at: usize| File { entry: workload.start(at).replicas, ..File::default() };
         Self {
             scenario,
+            workload,
+            age,
             places: sites.iter().enumerate().map(|(at, site)| (&*site.member.name, at)).collect(),
             members: sites.iter().map(|site| site.member.clone()).collect(),
-            files: sites.iter().map(|site| file(site.replicas)).collect(),
+            files: (0..sites.len()).map(file).collect(),
             judged: Vec::new(),
             policy: Policy::default(),
             rejudge: None,
@@ -112,21 +119,24 @@ impl<'a> Control<'a> {
             dirty: true,
             since_plan: Second::MAX,
             ended: false,
-            computed: (scenario.driver == Driver::Centralized).then(|| Computed::new(scenario)),
+            computed: (workload.driver == Driver::Centralized).then(|| Computed::new(workload, scenario.timing)),
             counts: Counts::default(),
             away: Vec::new(),
         }
     }
 
     /// Receives the report of a member.
-    pub(super) fn receive(&mut self, at: usize, report: Report) {
-        let Some(file) = self.files.get_mut(at) else { return };
+    pub(super) fn receive(&mut self, at: usize, report: Report, shared: &mut Shared<'a>) {
+        let (Some(file), Some(site)) = (self.files.get_mut(at), self.scenario.sites.get(at)) else { return };
         if file.work.is_some_and(|work| work.written.is_none()) && report.arrived >= file.number {
             file.work = None;
             self.stale = true;
         }
         if report.current.is_none() && file.entry.is_none() {
             file.evicting = None;
+        }
+        if report.current == file.entry && report.ready == file.entry.unwrap_or_default() {
+            shared.healthy((&site.member.name, &self.workload.name));
         }
         file.report = report;
         self.dirty = true;
@@ -141,20 +151,20 @@ impl<'a> Control<'a> {
     }
 
     /// Decides when there is a reason to; returns the resulting commands.
-    pub(super) fn decide(&mut self, now: Second) -> Vec<(usize, Command)> {
+    pub(super) fn decide(&mut self, now: Second, shared: &mut Shared<'a>) -> Vec<(usize, Command)> {
         self.since_plan = self.since_plan.saturating_add(1);
-        let due =
-            self.next.is_some_and(|next| next <= instant(now)) || self.rejudge.is_some_and(|end| end <= instant(now));
+        let due = self.next.is_some_and(|next| next <= instant(now)) || self.is_judgement_due(now);
         if self.ended || !(self.dirty || due) || self.since_plan < self.scenario.timing.settle {
             return Vec::new();
         }
         (self.dirty, self.since_plan) = (false, 0);
-        self.judge(now);
-        let request = self.observe(now);
-        let plan = plan(&request);
+        self.judge(now, shared);
+        let mut request = self.observe(now, shared);
+        let standing = self.workload.standing(request.rank(), self.age);
+        let (plan, again) = shared.plan(&mut request, &standing, &self.workload.each);
         self.counts.decisions = self.counts.decisions.saturating_add(1);
-        self.keep(&plan, &request);
-        if self.scenario.driver == Driver::Once {
+        self.keep(&plan, again);
+        if self.workload.driver == Driver::Once {
             return self.divide(&plan, now);
         }
         let actions: Vec<Action<'_>> = plan.now().map(|step| step.action.clone()).collect();
@@ -180,43 +190,7 @@ impl<'a> Control<'a> {
         commands
     }
 
-    /// Selects and judges the clusters, when their state has changed.
-    fn judge(&mut self, now: Second) {
-        let at = instant(now);
-        if !self.stale && self.rejudge.is_none_or(|end| end > at) {
-            return;
-        }
-        self.stale = false;
-        let sites = self.scenario.sites.iter().zip(&self.files);
-        let held = sites.filter(|(_, file)| file.work.is_some() || file.entry.is_some());
-        let held = held.map(|(site, _)| &*site.member.name).collect();
-        let dying = |file: &&File| file.entry.is_none() && file.work.is_some_and(|work| work.written.is_none());
-        let sites = self.scenario.sites.iter().zip(&self.files).filter(|(_, file)| dying(file));
-        let dying = sites.map(|(site, _)| &*site.member.name).collect();
-        let known =
-            || self.scenario.sites.iter().zip(&self.files).map(|(site, file)| (&*site.member.name, file.memory));
-        let past = Past {
-            held,
-            dying,
-            known: known().filter(|(_, memory)| memory.owes()).map(|(name, _)| name).collect(),
-            failed: known().filter_map(|(name, memory)| Some((name, memory.failures?))).collect(),
-            ..Past::default()
-        };
-        let found = candidates(&self.scenario.intent, &self.members, &past, &Patience::default(), at);
-        self.policy = self.scenario.policy.unwrap_or(found.policy);
-        self.rejudge = found.next;
-        let judged = found.clusters.into_iter().filter_map(|candidate| {
-            let CandidateCluster { name, chosen, deleted, state, settings } = candidate;
-            let at = *self.places.get(name)?;
-            let name = &*self.scenario.sites.get(at)?.member.name;
-            Some((at, CandidateCluster { name, chosen, deleted, state, settings }))
-        });
-        self.judged = judged.collect();
-        let away = self.judged.iter().filter(|(_, candidate)| candidate.state == ClusterState::Lost);
-        self.away = away.map(|(at, _)| *at).collect();
-    }
-
-    fn observe(&mut self, now: Second) -> Request<'a> {
+    fn observe(&mut self, now: Second, shared: &Shared<'a>) -> Request<'a> {
         let scenario = self.scenario;
         let mut due: Option<Timestamp> = None;
         let timing = scenario.timing;
@@ -225,7 +199,7 @@ impl<'a> Control<'a> {
             unready: SignedDuration::from_secs(timing.unready),
         };
         let clusters = self.judged.iter().filter_map(|(at, candidate)| {
-            let (cluster, patience) = self.known(*at, now)?.cluster(candidate, waits, instant(now));
+            let (cluster, patience) = self.known(*at, now, shared)?.cluster(candidate, waits, instant(now));
             due = [due, patience].into_iter().flatten().min();
             Some(cluster)
         });
@@ -236,19 +210,20 @@ impl<'a> Control<'a> {
             assignment_hash: self.basis,
             clusters,
             now: instant(now),
-            window: scenario.window(),
+            window: self.workload.window(timing),
             period: (timing.optimize > 0).then(|| SignedDuration::from_secs(timing.optimize)),
             replacement: (timing.replacement > 0).then(|| SignedDuration::from_secs(timing.replacement)),
             idle_since: self.idle,
             last_rebalanced: self.divided,
-            ..scenario.asked.clone()
+            ..self.workload.asked.clone()
         }
     }
 
     /// What stored state and reports say of a cluster.
-    fn known(&self, at: usize, now: Second) -> Option<Observation> {
+    fn known(&self, at: usize, now: Second, shared: &Shared<'a>) -> Option<Observation> {
         let (site, file) = (self.scenario.sites.get(at)?, self.files.get(at)?);
         let report = &file.report;
+        let room = Room { available: Some(report.available), whole: Some(report.capacity) };
         let status =
             HpaReport { current: report.current, desired: report.desired, load: report.load, ..HpaReport::default() };
         let written = file.hpa().zip(file.work).map(|(hpa, work)| WrittenHpa {
@@ -265,8 +240,8 @@ impl<'a> Control<'a> {
             written,
             version: site.version,
             reach: Reach { scale: site.writable, own_zero: false },
-            room: Room { available: Some(report.available), whole: Some(report.capacity) },
-            share: site.usage,
+            room: shared.room(&site.member.name, &self.workload.each).unwrap_or(room),
+            share: self.workload.start(at).usage,
             left_alone: false,
             entry: file.entry,
             evicting: file.evicting.is_some_and(|end| end > now),
@@ -277,11 +252,11 @@ impl<'a> Control<'a> {
     }
 
     /// Stores the parts of the plan that the next one starts from.
-    fn keep(&mut self, plan: &Plan<'_>, request: &Request<'_>) {
+    fn keep(&mut self, plan: &Plan<'_>, again: Option<Timestamp>) {
         (self.basis, self.idle, self.divided) = (Some(plan.assignment_hash), plan.idle_since, plan.last_rebalanced);
-        self.next = [self.next, plan.next].into_iter().flatten().min();
-        for cluster in &request.clusters {
-            let Some(file) = self.places.get(cluster.name).and_then(|at| self.files.get_mut(*at)) else { continue };
+        self.next = [self.next, plan.next, again].into_iter().flatten().min();
+        for (at, _) in &self.judged {
+            let Some(file) = self.files.get_mut(*at) else { continue };
             (file.target, file.memory) = (None, Memory::default());
         }
         for share in &plan.shares {

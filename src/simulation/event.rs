@@ -29,6 +29,6 @@ pub enum EventKind {
     Late(Second),
     /// Reports are on time again.
     Prompt,
-    /// Nodes for this many replicas were added.
+    /// Nodes were added: for this many replicas of the only workload, or this many nodes for several.
     Nodes(Replicas),
 }

@@ -1,10 +1,11 @@
-//! A member cluster: its workload, nodes and HPA, and messages from the control plane. It runs independently. Pure.
+//! A workload in a member cluster: its pods and HPA, and messages from the control plane. It runs independently. Pure.
 
 use std::collections::VecDeque;
 
 use super::autoscaler::{Autoscaler, HpaReading};
+use super::nodes::{Nodes, Pending};
 use super::pods::Pods;
-use super::{Scenario, Second, Site};
+use super::{Scenario, Second, Site, Workload};
 use crate::decision::fleet::nodes::NodeOutlook;
 use crate::decision::load::Load;
 use crate::decision::plan::Bounds;
@@ -52,51 +53,63 @@ impl Report {
     }
 }
 
-/// A member cluster.
+/// A workload in a member cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Member<'a> {
+    scenario: &'a Scenario<'a>,
+    pub(super) workload: &'a Workload<'a>,
     pub(super) site: &'a Site<'a>,
-    /// Whether it is up.
+    /// Whether the cluster is up.
     pub(super) up: bool,
     /// Whether its share was given to others while it had an HPA: it counts again when that HPA is gone.
     pub(super) given_away: bool,
     /// Requested replicas; `None` where the workload does not exist.
     pub(super) spec: Option<Replicas>,
     pub(super) pods: Pods,
-    pub(super) capacity: Replicas,
-    growing: Option<Second>,
+    /// Since when pods are pending.
+    pending_since: Option<Second>,
     pub(super) autoscaler: Option<Autoscaler>,
     arrived: u64,
     inbox: VecDeque<(Second, Command)>,
     first_look: Second,
     pod_start: Second,
-    touched: bool,
+    pub(super) touched: bool,
     last: Option<Report>,
     outbox: VecDeque<(Second, Report)>,
 }
 
 impl<'a> Member<'a> {
-    pub(super) fn new(scenario: &Scenario<'_>, at: usize, site: &'a Site<'a>) -> Self {
+    /// The workload with the number `own`, in the cluster with the number `at`.
+    pub(super) fn new(
+        scenario: &'a Scenario<'a>,
+        (own, workload): (usize, &'a Workload<'a>),
+        (at, site): (usize, &'a Site<'a>),
+        nodes: &mut Nodes,
+    ) -> Self {
         let mut pods = Pods::default();
-        if let Some(replicas) = site.replicas {
-            pods.settle(replicas.min(site.capacity));
+        let replicas = workload.start(at).replicas;
+        if let Some(replicas) = replicas {
+            let placed = replicas.min(nodes.fits(&workload.each));
+            pods.settle(placed);
             pods.scale(replicas);
+            nodes.count(&workload.each, 0, placed);
         }
         // HPAs were created at different times: they do not run all at once.
-        let spread = i64::try_from(at).unwrap_or_default().saturating_mul(7);
+        let spread = i64::try_from(at.saturating_mul(7).saturating_add(own.saturating_mul(4))).unwrap_or_default();
         Self {
+            scenario,
+            workload,
             site,
             up: true,
             given_away: false,
-            spec: site.replicas,
+            spec: replicas,
+            pending_since: (pods.pending > 0).then_some(0),
             pods,
-            capacity: site.capacity,
-            growing: None,
             autoscaler: None,
             arrived: 0,
             inbox: VecDeque::new(),
             first_look: spread.checked_rem(scenario.timing.hpa_sync).unwrap_or_default(),
-            pod_start: site.pod_start.unwrap_or(scenario.workload.pod_start),
+            pod_start: site.pod_start.unwrap_or(workload.pod_start),
             touched: true,
             last: None,
             outbox: VecDeque::new(),
@@ -108,6 +121,11 @@ impl<'a> Member<'a> {
         self.autoscaler.as_ref().map(|hpa| hpa.bounds)
     }
 
+    /// Replicas that serve.
+    pub(super) fn serving(&self) -> Replicas {
+        if self.up { self.pods.ready() } else { 0 }
+    }
+
     pub(super) fn send(&mut self, due: Second, command: Command) {
         self.inbox.push_back((due, command));
     }
@@ -117,104 +135,104 @@ impl<'a> Member<'a> {
     }
 
     /// Goes down, or recovers with empty nodes.
-    pub(super) fn turn(&mut self, up: bool) {
+    pub(super) fn turn(&mut self, nodes: &mut Nodes, up: bool, now: Second) {
         self.up = up;
-        self.pods.restart();
-        self.growing = None;
+        self.changing(nodes, now, Pods::restart);
         self.touched = true;
     }
 
     /// Processes commands that have arrived.
-    pub(super) fn receive(&mut self, scenario: &Scenario<'_>, now: Second) {
+    pub(super) fn receive(&mut self, nodes: &mut Nodes, now: Second) {
         while let Some((_, command)) = self.inbox.front().copied().filter(|(due, _)| *due <= now) {
             self.inbox.pop_front();
             self.touched = true;
-            self.apply(scenario, command, now);
+            self.apply(nodes, command, now);
         }
     }
 
-    fn apply(&mut self, scenario: &Scenario<'_>, command: Command, now: Second) {
+    fn apply(&mut self, nodes: &mut Nodes, command: Command, now: Second) {
         match command {
             Command::Bound { number, bounds, held } => {
                 let phase = self.first_look;
-                let sync = scenario.timing.hpa_sync.max(1);
-                let due = now.saturating_add(phase.saturating_sub(now).rem_euclid(sync));
-                let hpa = self.autoscaler.get_or_insert_with(|| Autoscaler::new(scenario, due));
-                hpa.bind(&scenario.workload, bounds, held);
+                let timing = self.scenario.timing;
+                let due = now.saturating_add(phase.saturating_sub(now).rem_euclid(timing.hpa_sync.max(1)));
+                let workload = self.workload;
+                let hpa = self.autoscaler.get_or_insert_with(|| Autoscaler::new(workload, timing, due));
+                hpa.bind(workload, bounds, held);
                 self.arrived = number;
             }
             Command::Unbound { number } => {
                 (self.autoscaler, self.given_away, self.arrived) = (None, false, number);
             }
-            Command::Create(replicas) if self.spec.is_none() => self.scale(replicas, now),
+            Command::Create(replicas) if self.spec.is_none() => self.scale(nodes, replicas, now),
             Command::Remove => {
-                self.scale(0, now);
+                self.scale(nodes, 0, now);
                 self.spec = None;
             }
-            Command::Scale(replicas) if self.spec.is_some() => self.scale(replicas, now),
+            Command::Scale(replicas) if self.spec.is_some() => self.scale(nodes, replicas, now),
             Command::Create(_) | Command::Scale(_) => {}
         }
     }
 
-    fn scale(&mut self, to: Replicas, now: Second) {
+    fn scale(&mut self, nodes: &mut Nodes, to: Replicas, now: Second) {
         self.spec = Some(to);
-        self.pods.scale(to);
-        self.place(now);
+        self.changing(nodes, now, |pods| pods.scale(to));
+        self.place(nodes, now);
         self.touched = true;
     }
 
+    /// Changes pods, and keeps the count of those on nodes.
+    fn changing(&mut self, nodes: &mut Nodes, now: Second, change: impl FnOnce(&mut Pods)) {
+        let before = self.pods.placed();
+        change(&mut self.pods);
+        nodes.count(&self.workload.each, before, self.pods.placed());
+        self.pending_since = (self.pods.pending > 0).then(|| self.pending_since.unwrap_or(now));
+    }
+
     /// A pod that fits gets its node at once: only others are seen as pending.
-    fn place(&mut self, now: Second) {
-        if self.pods.pending > 0 && self.pods.place(self.capacity, now.saturating_add(self.pod_start)) {
+    pub(super) fn place(&mut self, nodes: &mut Nodes, now: Second) {
+        if self.pods.pending == 0 {
+            return;
+        }
+        let (room, due) = (nodes.fits(&self.workload.each), now.saturating_add(self.pod_start));
+        if room > 0 {
+            self.changing(nodes, now, |pods| pods.place(room, due));
             self.touched = true;
         }
     }
 
-    /// Advances nodes and pods.
-    pub(super) fn advance(&mut self, scenario: &Scenario<'_>, now: Second) -> Option<Replicas> {
-        let grown = self.grow(now);
-        if self.pods.advance(now, scenario.timing.metrics_window) {
+    /// Advances pods that have a node.
+    pub(super) fn advance(&mut self, now: Second) {
+        if self.pods.advance(now, self.scenario.timing.metrics_window) {
             self.touched = true;
         }
-        self.place(now);
-        grown
     }
 
-    /// Adds nodes while pods are pending.
-    fn grow(&mut self, now: Second) -> Option<Replicas> {
-        let growth = self.site.growth.filter(|growth| growth.capacity > self.capacity)?;
-        match self.growing {
-            Some(due) if due <= now => {
-                let missing = self.pods.pending.div_ceil(growth.step.max(1)).max(1).saturating_mul(growth.step.max(1));
-                let more = missing.min(growth.capacity.saturating_sub(self.capacity));
-                self.capacity = self.capacity.saturating_add(more);
-                (self.growing, self.touched) = (None, true);
-                return Some(more);
-            }
-            Some(_) if self.pods.pending == 0 => self.growing = None,
-            None if self.pods.pending > 0 && self.pods.placed() >= self.capacity => {
-                self.growing = Some(now.saturating_add(growth.delay));
-            }
-            Some(_) | None => {}
-        }
-        None
+    /// Since when pods are pending.
+    pub(super) const fn pending_since(&self) -> Option<Second> {
+        self.pending_since
+    }
+
+    /// Its pods without a node.
+    pub(super) const fn pending(&self) -> Pending<'a> {
+        Pending { each: &self.workload.each, pods: self.pods.pending }
     }
 
     /// Runs the HPA, when it is due; `share` is the load of each ready pod.
-    pub(super) fn run_autoscaler(&mut self, scenario: &Scenario<'_>, share: u64, now: Second) {
+    pub(super) fn run_autoscaler(&mut self, nodes: &mut Nodes, share: u64, now: Second) {
         let Some(hpa) = self.autoscaler.as_mut().filter(|hpa| hpa.due <= now) else { return };
-        hpa.due = now.saturating_add(scenario.timing.hpa_sync.max(1));
+        hpa.due = now.saturating_add(self.scenario.timing.hpa_sync.max(1));
         let Some(spec) = self.spec else { return };
         let (all, ready, settled) = (self.pods.all(), self.pods.ready(), self.pods.settled());
         let reading = HpaReading { spec, all, ready, settled, share };
         self.touched = true;
-        if let Some(replicas) = hpa.evaluate(&scenario.workload, reading, now) {
-            self.scale(replicas, now);
+        if let Some(replicas) = hpa.evaluate(self.workload, reading, now) {
+            self.scale(nodes, replicas, now);
         }
     }
 
     /// Sends a report when the state changed, to arrive after `delay`. The initial state is known.
-    pub(super) fn send_report(&mut self, now: Second, delay: Second) {
+    pub(super) fn send_report(&mut self, nodes: &Nodes, now: Second, delay: Second) {
         if !std::mem::take(&mut self.touched) {
             return;
         }
@@ -223,9 +241,9 @@ impl<'a> Member<'a> {
             current: self.spec,
             ready: self.pods.ready(),
             pending: self.pods.pending,
-            nodes_come: self.site.growth.map(|growth| growth.capacity > self.capacity),
-            available: self.capacity.saturating_sub(self.pods.placed()),
-            capacity: self.capacity,
+            nodes_come: nodes.can_grow(&self.workload.each),
+            available: nodes.fits(&self.workload.each),
+            capacity: nodes.whole(&self.workload.each),
             desired: hpa.and_then(|hpa| hpa.desired),
             load: hpa.and_then(|hpa| hpa.load),
             arrived: self.arrived,

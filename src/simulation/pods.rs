@@ -55,16 +55,15 @@ impl Pods {
         take(&mut self.settled, &mut over);
     }
 
-    /// Assigns pending pods to nodes, as far as they fit; these are ready at `due`.
-    pub(super) fn place(&mut self, capacity: Replicas, due: Second) -> bool {
-        let pods = capacity.saturating_sub(self.placed()).min(self.pending);
+    /// Assigns pending pods to nodes where `room` more fit; these are ready at `due`.
+    pub(super) fn place(&mut self, room: Replicas, due: Second) {
+        let pods = room.min(self.pending);
         if pods == 0 {
-            return false;
+            return;
         }
         self.pending = self.pending.saturating_sub(pods);
         self.start = self.start.saturating_add(pods);
         self.starting.push_back(Batch { due, pods });
-        true
     }
 
     /// Advances time; returns whether a pod became ready.
@@ -121,7 +120,8 @@ mod tests {
     fn pods_start_get_ready_and_settle() {
         let mut pods = Pods::default();
         pods.scale(5);
-        assert!(pods.place(3, 10) && !pods.place(3, 10));
+        pods.place(3, 10);
+        pods.place(0, 10);
         assert_eq!((pods.pending, pods.placed(), pods.ready(), pods.all()), (2, 3, 0, 5));
         assert!(!pods.advance(9, 15) && pods.advance(10, 15));
         assert_eq!((pods.ready(), pods.settled()), (3, 0));
@@ -134,7 +134,7 @@ mod tests {
         let mut pods = Pods::default();
         pods.settle(2);
         pods.scale(6);
-        pods.place(4, 10);
+        pods.place(2, 10);
         pods.scale(3);
         assert_eq!((pods.pending, pods.placed(), pods.ready()), (0, 3, 2));
         pods.scale(1);

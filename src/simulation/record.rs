@@ -1,6 +1,6 @@
 //! Samples of a run, for tables and charts. Pure.
 
-use super::{Event, Frame, Second};
+use super::{Event, FleetFrame, Frame, Second, Tally};
 use crate::decision::plan::Bounds;
 use crate::decision::split::Replicas;
 
@@ -87,5 +87,48 @@ impl Record {
             replicas: frame.replicas,
             rows: frame.clusters().map(row).collect(),
         });
+    }
+}
+
+/// All workloads at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetSample {
+    /// Time of the sample.
+    pub second: Second,
+    /// The workloads, in the order of the scenario.
+    pub workloads: Vec<Tally>,
+}
+
+impl FleetSample {
+    /// The sum over all workloads.
+    #[must_use]
+    pub fn whole(&self) -> Tally {
+        Tally::sum(&self.workloads)
+    }
+}
+
+/// Samples of all workloads at regular intervals, and all events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetRecord {
+    step: Second,
+    /// The samples, by time.
+    pub samples: Vec<FleetSample>,
+    /// The events, by time.
+    pub events: Vec<Event>,
+}
+
+impl FleetRecord {
+    /// A record with a sample each `step` seconds.
+    #[must_use]
+    pub fn each(step: Second) -> Self {
+        Self { step: step.max(1), ..Self::default() }
+    }
+
+    /// Adds a second.
+    pub fn take(&mut self, frame: &FleetFrame<'_>) {
+        self.events.extend(frame.events);
+        if frame.second.checked_rem(self.step) == Some(0) {
+            self.samples.push(FleetSample { second: frame.second, workloads: frame.workloads.to_vec() });
+        }
     }
 }

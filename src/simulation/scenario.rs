@@ -1,20 +1,56 @@
-//! Input of a simulation: clusters, load, faults and one FederatedHPA. Pure.
+//! Input of a simulation: clusters, workloads with their FederatedHPAs and loads, and faults. Pure.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Curve, Second};
+use crate::decision::capacity::{Amounts, Demand};
 use crate::decision::fleet::Member;
 use crate::decision::fleet::candidates::Intent;
 use crate::decision::hpa::behavior::{Behavior, DOWN_WINDOW_SECONDS};
 use crate::decision::hpa::metric::{Source, Target};
+use crate::decision::ledger::{Rank, Standing};
 use crate::decision::plan::{HpaVersion, Policy, REPLACEMENT, Request, UNCONFIRMED, UNREADY};
 use crate::decision::split::Replicas;
+use crate::decision::subject::Text;
 
 /// A scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario<'a> {
+    /// The workloads, the oldest first; names must be unique.
+    pub workloads: Vec<Workload<'a>>,
+    /// What they know of each other's plans.
+    pub sharing: Sharing,
+    /// The clusters; names must be unique.
+    pub sites: Vec<Site<'a>>,
+    /// Faults.
+    pub faults: Vec<Fault>,
+    /// Durations.
+    pub timing: Timing,
+    /// How long to simulate.
+    pub duration: Second,
+}
+
+/// What several workloads know of each other's plans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// The controller promises capacity once (docs/design.md#law-13-promise-capacity-once).
+    #[default]
+    Ledger,
+    /// karmada-scheduler takes from what clusters report what it scheduled and is not running yet: its feature gate
+    /// `SchedulingOvercommitProtection`.
+    Assumed,
+    /// Nothing.
+    Alone,
+}
+
+/// A workload and its FederatedHPA.
+#[derive(Clone, Debug)]
+pub struct Workload<'a> {
+    /// Its name.
+    pub name: Text<'a>,
     /// What `spec` asks for: no policy and no clusters. A suspended object is simulated as if it were not.
     pub asked: Request<'static>,
     /// Spec and placement.
@@ -23,20 +59,33 @@ pub struct Scenario<'a> {
     pub policy: Option<Policy>,
     /// What moves bounds.
     pub driver: Driver,
-    /// Metric of the HPAs and behavior of the pods.
-    pub workload: Workload,
-    /// The clusters; names must be unique.
-    pub sites: Vec<Site<'a>>,
+    /// The metric of its HPAs, in which the load appears.
+    pub metric: (Source, Target),
+    /// How fast HPAs may scale; absent: the rules from before `behavior` existed.
+    pub behavior: Option<Behavior>,
+    /// Load that a replica can serve, in thousandths of its load at the target.
+    pub saturation: u64,
+    /// Time from the node to ready, where a cluster has none.
+    pub pod_start: Second,
+    /// What each replica requests.
+    pub each: Demand,
+    /// `schedulePriority` of its ResourceBinding.
+    pub priority: i32,
     /// The load.
     pub load: Curve,
     /// Share of the load of each cluster, by name, where there is no common service.
     pub shares: BTreeMap<&'a str, u64>,
-    /// Faults.
-    pub faults: Vec<Fault>,
-    /// Durations.
-    pub timing: Timing,
-    /// How long to simulate.
-    pub duration: Second,
+    /// What it has in each cluster, in the order of [`Scenario::sites`]; nothing where there is no entry.
+    pub starts: Vec<Start>,
+}
+
+/// What a workload has in a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Start {
+    /// Replicas at the start.
+    pub replicas: Option<Replicas>,
+    /// `maxResourceUsage` of `clusterHPAPreference`.
+    pub usage: Option<f64>,
 }
 
 /// What moves the bounds of member HPAs.
@@ -51,19 +100,6 @@ pub enum Driver {
     Once,
 }
 
-/// Metric of the HPAs, and behavior of the pods.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Workload {
-    /// The metric in which the load appears.
-    pub metric: (Source, Target),
-    /// How fast HPAs may scale; absent: the rules from before `behavior` existed.
-    pub behavior: Option<Behavior>,
-    /// Load that a replica can serve, in thousandths of its load at the target.
-    pub saturation: u64,
-    /// Time from the node to ready, where a cluster has none.
-    pub pod_start: Second,
-}
-
 /// A member cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site<'a> {
@@ -71,29 +107,31 @@ pub struct Site<'a> {
     pub member: Member<'a>,
     /// The API version of its HPAs.
     pub version: HpaVersion,
-    /// Replicas that fit on its nodes.
-    pub capacity: Replicas,
+    /// What its nodes have for the pods of all workloads.
+    pub capacity: Amounts,
     /// Nodes that are added when pods do not fit.
     pub growth: Option<Growth>,
     /// Time from the node to ready, where it differs.
     pub pod_start: Option<Second>,
-    /// Replicas at the start.
-    pub replicas: Option<Replicas>,
-    /// `maxResourceUsage` of `clusterHPAPreference`.
-    pub usage: Option<f64>,
     /// Whether its replicas can be written.
     pub writable: bool,
 }
 
 /// A cluster-autoscaler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// Replicas that fit with all nodes.
-    pub capacity: Replicas,
-    /// Replicas that fit on a node.
-    pub step: Replicas,
+    /// What all nodes have.
+    pub capacity: Amounts,
+    /// What a node has.
+    pub step: Demand,
     /// Time from the first pod that does not fit to the new node.
     pub delay: Second,
+}
+
+/// What each replica requests where capacity is counted in replicas.
+#[must_use]
+pub fn one_pod() -> Demand {
+    Demand::from_iter([])
 }
 
 /// A temporary fault.
@@ -143,6 +181,10 @@ pub struct Timing {
     pub replacement: Second,
     /// Longest wait for the replicas of a cluster to become ready; evictions end after the same time.
     pub unready: Second,
+    /// How often clusters report what is free; 0: with each change of the only workload.
+    pub capacity_report: Second,
+    /// Time between two failovers, over all workloads; 0: no limit.
+    pub failover: Second,
 }
 
 impl Default for Timing {
@@ -159,15 +201,36 @@ impl Default for Timing {
             unconfirmed: UNCONFIRMED.as_secs(),
             replacement: REPLACEMENT.as_secs(),
             unready: UNREADY.as_secs(),
+            capacity_report: 0,
+            failover: 0,
         }
     }
 }
 
-impl Scenario<'_> {
+impl Workload<'_> {
     /// The stabilization window of scaling down.
-    pub(super) fn window(&self) -> SignedDuration {
-        let own = self.workload.behavior.as_ref().and_then(|behavior| behavior.down.window_seconds);
-        SignedDuration::from_secs(own.map_or(self.timing.downscale_window, i64::from))
+    pub(super) fn window(&self, timing: Timing) -> SignedDuration {
+        let own = self.behavior.as_ref().and_then(|behavior| behavior.down.window_seconds);
+        SignedDuration::from_secs(own.map_or(timing.downscale_window, i64::from))
+    }
+
+    /// The replicas that keep this load at its target, within the bounds.
+    #[must_use]
+    pub fn wanted(&self, load: u64) -> Replicas {
+        let wanted = Replicas::try_from(load.div_ceil(1000)).unwrap_or(Replicas::MAX);
+        wanted.min(self.asked.total.max).max(self.asked.total.min)
+    }
+
+    /// What it has in a cluster.
+    pub(super) fn start(&self, at: usize) -> Start {
+        self.starts.get(at).copied().unwrap_or_default()
+    }
+
+    /// Who comes first: `age` is its place among all, the oldest first. Karmada's evictions know no priority.
+    pub(super) fn standing(&self, rank: Rank, age: usize) -> Standing {
+        let created = i64::try_from(age).ok().map(instant);
+        let priority = if self.driver == Driver::Centralized { 0 } else { self.priority };
+        Standing { rank, priority: Reverse(priority), created, name: self.name.to_string() }
     }
 }
 

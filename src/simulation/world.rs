@@ -2,195 +2,194 @@
 
 use std::collections::VecDeque;
 
-use super::autoscaler::is_bounded;
-use super::control::{ClusterPods, Control};
+use super::burden::Burden;
+use super::control::{ClusterPods, Control, Counts};
+use super::frame::{FleetFrame, Frame, Tally};
 use super::member::Member;
-use super::{Disruption, Driver, Event, EventKind, Figures, Scenario, Second};
-use crate::decision::plan::Bounds;
-use crate::decision::split::Replicas;
+use super::nodes::{Nodes, Pending};
+use super::shared::Shared;
+use super::{Disruption, Driver, Event, EventKind, Figures, Scenario, Second, Workload};
+use crate::decision::capacity::Summary;
 
-/// One second.
-#[derive(Clone, Debug)]
-pub struct Frame<'w, 'a> {
-    /// Number of the second.
-    pub second: Second,
-    /// The load, in thousandths.
-    pub load: u64,
-    /// The unserved load, in thousandths.
-    pub unserved: u64,
-    /// Whether the control plane is paused.
-    pub frozen: bool,
-    /// Requested replicas of the workload as a whole, in Centralized mode.
-    pub replicas: Option<Replicas>,
-    /// Events in this second.
-    pub events: &'w [Event],
-    members: &'w [Member<'a>],
+/// Clusters collect their status at different seconds of its period.
+const APART: Second = 3;
+
+/// Figures of several workloads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetFigures {
+    /// Of all workloads together.
+    pub whole: Figures,
+    /// Of each workload, in the order of the scenario.
+    pub workloads: Vec<Figures>,
 }
 
-/// A cluster at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClusterFrame<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Whether it is up.
-    pub up: bool,
-    /// Requested replicas.
-    pub spec: Replicas,
-    /// Replicas on nodes.
-    pub placed: Replicas,
-    /// Replicas that serve.
-    pub ready: Replicas,
-    /// Replicas without a node.
-    pub pending: Replicas,
-    /// Replicas that fit on its nodes.
-    pub capacity: Replicas,
-    /// Bounds in effect.
-    pub bounds: Option<Bounds>,
-    /// Whether its HPA may not scale down.
-    pub held: bool,
-    /// Whether its share was given to others while it did not answer, and it still has its HPA.
-    pub given_away: bool,
-}
-
-impl<'a> Frame<'_, 'a> {
-    /// The clusters, in the order of the scenario.
-    pub fn clusters(&self) -> impl Iterator<Item = ClusterFrame<'a>> {
-        self.members.iter().map(Member::seen)
-    }
-
-    /// The sum of `maxReplicas` in effect, without clusters whose share was given away.
-    #[must_use]
-    pub fn in_effect(&self) -> u64 {
-        let counted = self.members.iter().filter(|member| !member.given_away);
-        counted.filter_map(Member::bounds).map(|bounds| u64::from(bounds.max)).sum()
-    }
-}
-
-impl<'a> Member<'a> {
-    fn seen(&self) -> ClusterFrame<'a> {
-        ClusterFrame {
-            name: &self.site.member.name,
-            up: self.up,
-            spec: self.spec.unwrap_or_default(),
-            placed: if self.up { self.pods.placed() } else { 0 },
-            ready: self.serving(),
-            pending: self.pods.pending,
-            capacity: if self.up { self.capacity } else { 0 },
-            bounds: self.bounds(),
-            held: self.autoscaler.as_ref().is_some_and(|hpa| hpa.held),
-            given_away: self.given_away,
-        }
-    }
-
-    fn serving(&self) -> Replicas {
-        if self.up { self.pods.ready() } else { 0 }
-    }
-}
-
-/// Distribution of the load over clusters.
-struct Burden {
-    load: u64,
-    unserved: u64,
-    /// Load of each ready pod, in thousandths of its target: the same everywhere, or by cluster.
-    even: u64,
-    own: Option<Vec<u64>>,
-}
-
-impl Burden {
-    /// Load of each ready pod of a cluster.
-    fn share(&self, at: usize) -> u64 {
-        self.own.as_ref().and_then(|own| own.get(at).copied()).unwrap_or(self.even)
-    }
+/// A workload in all clusters, and what the control plane knows of it.
+struct Tenant<'a> {
+    workload: &'a Workload<'a>,
+    members: Vec<Member<'a>>,
+    control: Control<'a>,
 }
 
 struct World<'a> {
     scenario: &'a Scenario<'a>,
-    members: Vec<Member<'a>>,
-    control: Control<'a>,
+    nodes: Vec<Nodes>,
+    up: Vec<bool>,
+    tenants: Vec<Tenant<'a>>,
+    shared: Shared<'a>,
     /// Pending changes that the control plane will learn: which cluster, and whether it answers.
     news: VecDeque<(Second, usize, bool)>,
+    /// Reports of free capacity on their way.
+    summaries: VecDeque<(Second, usize, Summary)>,
     frozen: bool,
     events: Vec<Event>,
 }
 
-/// Simulates the scenario; calls `look` at the end of each second.
+/// Simulates the scenario; calls `look` at the end of each second. Frames and figures are those of the first workload.
 pub fn run(scenario: &Scenario<'_>, mut look: impl FnMut(&Frame<'_, '_>)) -> Figures {
-    let sites = scenario.sites.iter().enumerate();
-    let mut world = World {
+    let figures = simulate(
         scenario,
-        members: sites.map(|(at, site)| Member::new(scenario, at, site)).collect(),
-        control: Control::new(scenario),
-        news: VecDeque::new(),
-        frozen: false,
-        events: Vec::new(),
-    };
-    let mut figures = Figures::default();
-    let mut minute = 0;
+        |counts| counts.writes,
+        |world, second, burdens, _| {
+            let (Some(tenant), Some(burden)) = (world.tenants.first(), burdens.first()) else { return };
+            look(&Frame {
+                second,
+                load: burden.load,
+                unserved: burden.unserved,
+                frozen: world.frozen,
+                replicas: tenant.control.replicas(),
+                events: &world.events,
+                workload: tenant.workload,
+                members: &tenant.members,
+                nodes: &world.nodes,
+            });
+        },
+    );
+    figures.workloads.into_iter().next().unwrap_or_default()
+}
+
+/// Simulates all workloads of the scenario; calls `look` at the end of each second. Divisions of karmada-scheduler are
+/// writes, too.
+pub fn run_fleet(scenario: &Scenario<'_>, mut look: impl FnMut(&FleetFrame<'_>)) -> FleetFigures {
+    let writes = |counts: Counts| counts.writes.saturating_add(counts.divisions);
+    simulate(scenario, writes, |world, second, _, workloads| {
+        look(&FleetFrame { second, frozen: world.frozen, events: &world.events, workloads });
+    })
+}
+
+fn simulate<'a>(
+    scenario: &'a Scenario<'a>,
+    writes_of: impl Fn(Counts) -> u64,
+    mut look: impl FnMut(&World<'a>, Second, &[Burden], &[Tally]),
+) -> FleetFigures {
+    let mut world = World::new(scenario);
+    let mut figures =
+        FleetFigures { whole: Figures::default(), workloads: vec![Figures::default(); scenario.workloads.len()] };
     for second in 0..scenario.duration {
-        let before = world.control.counts.writes;
-        let burden = world.second(second);
-        let written = world.control.counts.writes.saturating_sub(before);
-        minute = if second % 60 == 0 { written } else { u64::saturating_add(minute, written) };
-        figures.busiest_minute = figures.busiest_minute.max(minute);
-        if written > 0 {
-            figures.last_write = Some(second);
+        let burdens = world.second(second);
+        let tenants = || world.tenants.iter().zip(&burdens);
+        let tallies: Vec<Tally> =
+            tenants().map(|(tenant, burden)| Tally::of(tenant.workload, burden, &tenant.members)).collect();
+        let mut writes = 0_u64;
+        for ((figures, tally), tenant) in figures.workloads.iter_mut().zip(&tallies).zip(&world.tenants) {
+            figures.add(tally);
+            let own = writes_of(tenant.control.counts);
+            figures.written(own, second);
+            writes = writes.saturating_add(own);
         }
-        let frame = Frame {
-            second,
-            load: burden.load,
-            unserved: burden.unserved,
-            frozen: world.frozen,
-            replicas: world.control.replicas(),
-            events: &world.events,
-            members: &world.members,
-        };
-        figures.add(&frame);
-        look(&frame);
+        figures.whole.add(&Tally::sum(&tallies));
+        figures.whole.written(writes, second);
+        look(&world, second, &burdens, &tallies);
     }
-    let counts = world.control.counts;
-    (figures.decisions, figures.reassignments, figures.writes) =
-        (counts.decisions, counts.reassignments, counts.writes);
+    for (own, tenant) in figures.workloads.iter_mut().zip(&world.tenants) {
+        let counts = tenant.control.counts;
+        (own.decisions, own.reassignments) = (counts.decisions, counts.reassignments);
+        let whole = &mut figures.whole;
+        whole.decisions = whole.decisions.saturating_add(counts.decisions);
+        whole.reassignments = whole.reassignments.saturating_add(counts.reassignments);
+    }
     figures
 }
 
-impl Figures {
-    fn add(&mut self, frame: &Frame<'_, '_>) {
-        self.seconds = self.seconds.saturating_add(1);
-        self.load = self.load.saturating_add(frame.load.into());
-        self.unserved = self.unserved.saturating_add(frame.unserved.into());
-        self.unserved_seconds = self.unserved_seconds.saturating_add(u64::from(frame.unserved > 0));
-        self.unserved_peak = self.unserved_peak.max(frame.unserved);
-        let up = frame.members.iter().filter(|member| member.up);
-        let placed: u64 = up.map(|member| u64::from(member.pods.placed())).sum();
-        self.replica_seconds = self.replica_seconds.saturating_add(placed);
-        self.peak_replicas = self.peak_replicas.max(placed);
-        self.peak_max = self.peak_max.max(frame.in_effect());
+impl<'a> World<'a> {
+    fn new(scenario: &'a Scenario<'a>) -> Self {
+        let mut nodes: Vec<Nodes> = scenario.sites.iter().map(Nodes::new).collect();
+        let tenant = |(own, workload): (usize, &'a Workload<'a>)| {
+            let sites = scenario.sites.iter().enumerate().zip(&mut nodes);
+            let members = sites.map(|(site, nodes)| Member::new(scenario, (own, workload), site, nodes));
+            Tenant { workload, members: members.collect(), control: Control::new(scenario, own, workload) }
+        };
+        let tenants = scenario.workloads.iter().enumerate().map(tenant).collect();
+        Self {
+            scenario,
+            up: vec![true; nodes.len()],
+            nodes,
+            tenants,
+            shared: Shared::new(scenario),
+            news: VecDeque::new(),
+            summaries: VecDeque::new(),
+            frozen: false,
+            events: Vec::new(),
+        }
     }
-}
 
-impl World<'_> {
-    fn second(&mut self, now: Second) -> Burden {
+    fn second(&mut self, now: Second) -> Vec<Burden> {
         self.events.clear();
         self.turn(now);
-        for (at, member) in self.members.iter_mut().enumerate().filter(|(_, member)| member.up) {
-            if !self.frozen && member.has_post() {
-                member.receive(self.scenario, now);
-            }
-            if let Some(replicas) = member.advance(self.scenario, now) {
-                self.events.push(Event { second: now, cluster: Some(at), what: EventKind::Nodes(replicas) });
+        for at in 0..self.nodes.len() {
+            self.advance(at, now);
+        }
+        let burdens = self.tenants.iter().map(|tenant| Burden::of(tenant.workload, &tenant.members, now));
+        let burdens: Vec<Burden> = burdens.collect();
+        let late = self.lateness(now);
+        let delay = |at: usize| self.scenario.timing.report.saturating_add(late.get(at).copied().unwrap_or_default());
+        for (tenant, burden) in self.tenants.iter_mut().zip(&burdens) {
+            let members = tenant.members.iter_mut().zip(&mut self.nodes).enumerate();
+            for (at, (member, nodes)) in members.filter(|(_, (member, _))| member.up) {
+                member.run_autoscaler(nodes, burden.share(at), now);
+                member.send_report(nodes, now, delay(at));
             }
         }
-        let burden = self.burden(now);
-        let late = self.lateness(now);
-        for (at, member) in self.members.iter_mut().enumerate().filter(|(_, member)| member.up) {
-            member.run_autoscaler(self.scenario, burden.share(at), now);
-            let late = late.get(at).copied().unwrap_or_default();
-            member.send_report(now, self.scenario.timing.report.saturating_add(late));
+        for at in 0..self.nodes.len() {
+            self.summarize(at, now, delay(at));
         }
         if !self.frozen {
-            self.reconcile(now, &burden);
+            self.reconcile(now, &burdens);
         }
-        burden
+        burdens
+    }
+
+    /// Advances a cluster that is up: what has arrived, nodes, and pods. Who waits longest for a node is first.
+    fn advance(&mut self, at: usize, now: Second) {
+        let (Some(nodes), Some(true)) = (self.nodes.get_mut(at), self.up.get(at)) else { return };
+        let members = || self.tenants.iter().filter_map(|tenant| tenant.members.get(at));
+        let has_post = !self.frozen && members().any(Member::has_post);
+        for member in self.tenants.iter_mut().filter_map(|tenant| tenant.members.get_mut(at)) {
+            if has_post {
+                member.receive(nodes, now);
+            }
+        }
+        let pending = self.tenants.iter().filter_map(|tenant| tenant.members.get(at)).map(Member::pending);
+        let added = nodes.grow(&pending, now);
+        let mut waiting = Vec::new();
+        for (own, tenant) in self.tenants.iter_mut().enumerate() {
+            let Some(member) = tenant.members.get_mut(at) else { continue };
+            member.touched |= added.is_some();
+            member.advance(now);
+            waiting.extend(member.pending_since().map(|since| (since, own)));
+        }
+        waiting.sort_unstable();
+        for (_, own) in waiting {
+            let member = self.tenants.get_mut(own).and_then(|tenant| tenant.members.get_mut(at));
+            if let Some(member) = member {
+                member.place(nodes, now);
+            }
+        }
+        if let Some(added) = added {
+            let only = Some(&self.scenario.workloads).filter(|workloads| workloads.len() == 1);
+            let replicas = only.and_then(|only| only.first()).map(|only| added.more.displaced(&only.each));
+            let what = EventKind::Nodes(replicas.unwrap_or(added.nodes));
+            self.events.push(Event { second: now, cluster: Some(at), what });
+        }
     }
 
     /// Starts and ends faults.
@@ -202,8 +201,13 @@ impl World<'_> {
             }
             let (cluster, what) = match fault.trouble {
                 Disruption::Down(at) => {
-                    if let Some(member) = self.members.get_mut(at).filter(|member| member.up == begins) {
-                        member.turn(ends);
+                    if let (Some(up), Some(nodes)) = (self.up.get_mut(at), self.nodes.get_mut(at))
+                        && *up == begins
+                    {
+                        *up = ends;
+                        nodes.restart();
+                        let members = self.tenants.iter_mut().filter_map(|tenant| tenant.members.get_mut(at));
+                        members.for_each(|member| member.turn(nodes, ends, now));
                         self.news.push_back((now.saturating_add(self.scenario.timing.detect), at, ends));
                     }
                     (Some(at), if begins { EventKind::Down } else { EventKind::Up })
@@ -227,7 +231,7 @@ impl World<'_> {
         let mut late = Vec::new();
         for trouble in self.goes_on(now) {
             let Disruption::Late(whose, by) = trouble else { continue };
-            late.resize(self.members.len(), 0);
+            late.resize(self.nodes.len(), 0);
             for (_, late) in late.iter_mut().enumerate().filter(|(at, _)| whose.is_none_or(|whose| whose == *at)) {
                 *late = by.max(*late);
             }
@@ -235,44 +239,48 @@ impl World<'_> {
         late
     }
 
-    fn burden(&self, now: Second) -> Burden {
-        let scenario = self.scenario;
-        let load = scenario.load.at(now);
-        let most = scenario.workload.saturation;
-        let bounded = is_bounded(&scenario.workload.metric.0);
-        let shown = |load: u64, ready: u64| {
-            let share = load.checked_div(ready).unwrap_or(load);
-            if bounded { share.min(most) } else { share }
+    /// Sends what is free in a cluster, when that is due. The initial state is known.
+    fn summarize(&mut self, at: usize, now: Second, delay: Second) {
+        let period = self.scenario.timing.capacity_report;
+        let phase = i64::try_from(at).unwrap_or_default().saturating_mul(APART);
+        let is_due = now == 0 || now.saturating_add(phase).checked_rem(period) == Some(0);
+        let (Some(nodes), Some(true)) = (self.nodes.get(at), self.up.get(at).map(|up| *up && period > 0 && is_due))
+        else {
+            return;
         };
-        let unserved = |load: u64, ready: u64| load.saturating_sub(ready.saturating_mul(most));
-        let all: u64 = scenario.shares.values().sum();
-        if all == 0 {
-            let ready = self.members.iter().map(|member| u64::from(member.serving())).sum();
-            return Burden { load, unserved: unserved(load, ready), even: shown(load, ready), own: None };
-        }
-        let mut left = 0_u64;
-        let own = self.members.iter().map(|member| {
-            let share = scenario.shares.get(&*member.site.member.name).copied().unwrap_or_default();
-            let part = u128::from(load).saturating_mul(share.into()).checked_div(all.into()).unwrap_or_default();
-            let (part, ready) = (u64::try_from(part).unwrap_or(u64::MAX), u64::from(member.serving()));
-            left = left.saturating_add(unserved(part, ready));
-            shown(part, ready)
-        });
-        let own = own.collect();
-        Burden { load, unserved: left, even: 0, own: Some(own) }
+        let pending: Vec<Pending<'_>> =
+            self.tenants.iter().filter_map(|tenant| tenant.members.get(at)).map(Member::pending).collect();
+        let due = if now == 0 { now } else { now.saturating_add(delay) };
+        self.summaries.push_back((due, at, nodes.report(pending.into_iter())));
     }
 
-    fn reconcile(&mut self, now: Second, burden: &Burden) {
+    fn reconcile(&mut self, now: Second, burdens: &[Burden]) {
         while let Some((_, at, up)) = self.news.front().copied().filter(|(due, ..)| *due <= now) {
             self.news.pop_front();
-            self.control.learn(at, up, now);
+            self.tenants.iter_mut().for_each(|tenant| tenant.control.learn(at, up, now));
         }
-        for (at, member) in self.members.iter_mut().enumerate() {
-            if let Some(report) = member.report(now) {
-                self.control.receive(at, report);
+        let (arrived, later) = std::mem::take(&mut self.summaries).into_iter().partition(|(due, ..)| *due <= now);
+        self.summaries = later;
+        let arrived: VecDeque<(Second, usize, Summary)> = arrived;
+        for (_, at, summary) in arrived {
+            if let Some(site) = self.scenario.sites.get(at) {
+                self.shared.receive(&site.member.name, summary);
             }
         }
-        let commands = if self.scenario.driver == Driver::Centralized {
+        for (tenant, burden) in self.tenants.iter_mut().zip(burdens) {
+            tenant.reconcile(&mut self.shared, now, burden, self.scenario.timing.apply);
+        }
+    }
+}
+
+impl<'a> Tenant<'a> {
+    fn reconcile(&mut self, shared: &mut Shared<'a>, now: Second, burden: &Burden, apply: Second) {
+        for (at, member) in self.members.iter_mut().enumerate() {
+            if let Some(report) = member.report(now) {
+                self.control.receive(at, report, shared);
+            }
+        }
+        let commands = if self.workload.driver == Driver::Centralized {
             let pods = |(at, member): (usize, &Member<'_>)| ClusterPods {
                 up: member.up,
                 all: member.pods.all(),
@@ -281,9 +289,9 @@ impl World<'_> {
                 share: burden.share(at),
             };
             let members = &self.members;
-            self.control.compute(now, || members.iter().enumerate().map(pods).collect())
+            self.control.compute(now, shared, || members.iter().enumerate().map(pods).collect())
         } else {
-            self.control.decide(now)
+            self.control.decide(now, shared)
         };
         for at in &self.control.away {
             if let Some(member) = self.members.get_mut(*at) {
@@ -292,7 +300,7 @@ impl World<'_> {
         }
         for (at, command) in commands {
             if let Some(member) = self.members.get_mut(at) {
-                member.send(now.saturating_add(self.scenario.timing.apply), command);
+                member.send(now.saturating_add(apply), command);
             }
         }
     }

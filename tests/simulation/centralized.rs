@@ -69,7 +69,7 @@ proptest! {
     #[test]
     fn replicas_are_within_the_bounds_and_members_have_none_of_their_own(given in any_scenario(3)) {
         let mut scenario = given.scenario();
-        scenario.driver = Driver::Centralized;
+        scenario.workloads[0].driver = Driver::Centralized;
         let (min, max) = (given.total.min.max(1), given.total.max.max(1));
         let mut wrong = Vec::new();
         run(&scenario, |frame| {
@@ -89,7 +89,7 @@ proptest! {
     #[test]
     fn with_the_control_plane_down_nothing_scales(given in any_scenario(0), from in 1..700_i64) {
         let mut scenario = given.scenario();
-        scenario.driver = Driver::Centralized;
+        scenario.workloads[0].driver = Driver::Centralized;
         scenario.faults.push(Fault { from, to: 2000, trouble: Disruption::ControlPlaneDown });
         let mut last = None;
         let mut changed = false;
@@ -106,12 +106,12 @@ proptest! {
     #[test]
     fn a_cluster_that_is_down_keeps_the_replicas_from_falling(given in any_scenario(0), from in 100..700_i64) {
         let mut scenario = given.scenario();
-        (scenario.driver, scenario.policy) = (Driver::Centralized, Some(Policy::StaticWeighted));
-        for site in &mut scenario.sites {
-            site.replicas = Some(2);
+        (scenario.workloads[0].driver, scenario.workloads[0].policy) = (Driver::Centralized, Some(Policy::StaticWeighted));
+        for start in &mut scenario.workloads[0].starts {
+            start.replicas = Some(2);
         }
-        scenario.load.points.push(Point { at: 705, ramp: 0, load: 0 });
-        scenario.load.points.sort_by_key(|point| point.at);
+        scenario.workloads[0].load.points.push(Point { at: 705, ramp: 0, load: 0 });
+        scenario.workloads[0].load.points.sort_by_key(|point| point.at);
         scenario.faults.push(Fault { from, to: 2000, trouble: Disruption::Down(0) });
         let (mut before, mut fell) = (0, false);
         run(&scenario, |frame| {

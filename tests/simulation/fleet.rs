@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fhpa::decision::capacity::{Amounts, Demand, Summary};
 use fhpa::decision::fleet::api_enablements::GroupVersionKind;
 use fhpa::decision::fleet::candidates::Intent;
 use fhpa::decision::fleet::placement::Placement;
@@ -9,7 +10,9 @@ use fhpa::decision::fleet::{Member, Readiness};
 use fhpa::decision::hpa::metric::{Source, Target};
 use fhpa::decision::plan::{Bounds, HpaVersion, Policy, Request};
 use fhpa::decision::subject::federated_hpa::{Assignment, ClusterAffinity, ClusterAutoscalingPreference};
-use fhpa::simulation::{Curve, Disruption, Driver, Fault, Growth, Point, Scenario, Second, Site, Timing, Workload};
+use fhpa::simulation::{
+    Curve, Disruption, Driver, Fault, Growth, Point, Scenario, Second, Sharing, Site, Start, Timing, Workload, one_pod,
+};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -26,6 +29,8 @@ pub struct Given {
     pub assist: bool,
     pub delay: i64,
     pub sites: Vec<Site<'static>>,
+    /// Those of each cluster at the start.
+    pub replicas: Vec<Option<u32>>,
     pub points: Vec<Point>,
     pub noise: u8,
     pub shared: bool,
@@ -36,7 +41,8 @@ pub struct Given {
 impl Given {
     pub fn scenario(&self) -> Scenario<'_> {
         let names = self.sites.iter().map(|site| &*site.member.name);
-        Scenario {
+        let workload = Workload {
+            name: "shop".into(),
             asked: Request {
                 total: self.total,
                 scaling_to_zero: self.zero,
@@ -54,15 +60,20 @@ impl Given {
             },
             policy: Some(self.policy),
             driver: Driver::Controller,
-            workload: Workload {
-                metric: (Source::Resource { name: "cpu".into() }, Target::Utilization(80)),
-                behavior: None,
-                saturation: 1250,
-                pod_start: 10,
-            },
-            sites: self.sites.clone(),
+            metric: (Source::Resource { name: "cpu".into() }, Target::Utilization(80)),
+            behavior: None,
+            saturation: 1250,
+            pod_start: 10,
+            each: one_pod(),
+            priority: 0,
             load: Curve { points: self.points.clone(), daily: None, noise: self.noise, seed: 1 },
             shares: if self.shared { names.zip(1..).collect() } else { BTreeMap::new() },
+            starts: self.replicas.iter().map(|replicas| Start { replicas: *replicas, usage: None }).collect(),
+        };
+        Scenario {
+            workloads: vec![workload],
+            sharing: Sharing::Ledger,
+            sites: self.sites.clone(),
             faults: self.faults.clone(),
             timing: Timing { downscale_window: 60, unready: 120, ..Timing::default() },
             duration: self.duration,
@@ -70,18 +81,29 @@ impl Given {
     }
 }
 
-fn site(name: &'static str) -> impl Strategy<Value = Site<'static>> {
+/// Room for so many replicas.
+pub fn pods(replicas: u32) -> Amounts {
+    Amounts::of(&one_pod(), replicas)
+}
+
+fn site(name: &'static str) -> impl Strategy<Value = (Site<'static>, Option<u32>)> {
     let growth = (0..20_u32, 1..5_u32, 10..100_i64);
     (0..20_u32, prop::option::of(growth), prop::option::of(0..6_u32), any::<bool>()).prop_map(
-        move |(capacity, growth, replicas, writable)| Site {
-            member: Member { name: name.into(), readiness: Readiness::Ready, ..Member::default() },
-            version: HpaVersion::V2,
-            capacity,
-            growth: growth.map(|(more, step, delay)| Growth { capacity: capacity + more, step, delay }),
-            pod_start: None,
-            replicas,
-            usage: None,
-            writable,
+        move |(capacity, growth, replicas, writable)| {
+            let step = |step| Demand::from_iter([("pods".to_owned(), i128::from(step) * 1000)]);
+            let site = Site {
+                member: Member { name: name.into(), readiness: Readiness::Ready, ..Member::default() },
+                version: HpaVersion::V2,
+                capacity: pods(capacity),
+                growth: growth.map(|(more, each, delay)| Growth {
+                    capacity: pods(capacity + more),
+                    step: step(each),
+                    delay,
+                }),
+                pod_start: None,
+                writable,
+            };
+            (site, replicas)
         },
     )
 }
@@ -110,6 +132,7 @@ pub fn any_scenario(faults: usize) -> impl Strategy<Value = Given> {
         );
         let wish = (1..8_u32, 0..40_u32, prop::sample::select(Policy::ALL.to_vec()), any::<[bool; 3]>(), 0..90_i64);
         (world, wish).prop_map(move |((sites, told, points, faults), (min, more, policy, flags, delay))| {
+            let (sites, replicas): (Vec<Site<'static>>, Vec<Option<u32>>) = sites.into_iter().unzip();
             let preference = |(site, (weight, priority)): (&Site<'static>, (i64, Option<i32>))| {
                 let clusters = ClusterAffinity { cluster_names: vec![site.member.name.clone()], ..<_>::default() };
                 ClusterAutoscalingPreference {
@@ -133,6 +156,7 @@ pub fn any_scenario(faults: usize) -> impl Strategy<Value = Given> {
                 assist: flags[1],
                 delay,
                 sites,
+                replicas,
                 points,
                 noise: 0,
                 shared: flags[2],
@@ -157,15 +181,13 @@ pub fn any_calm() -> impl Strategy<Value = Given> {
             .map(|(name, (capacity, _, writable))| Site {
                 member: Member { name: (*name).into(), readiness: Readiness::Ready, ..Member::default() },
                 version: HpaVersion::V2,
-                capacity: if equal { first } else { *capacity },
+                capacity: pods(if equal { first } else { *capacity }),
                 growth: None,
                 pod_start: None,
-                replicas: Some(1),
-                usage: None,
                 writable: *writable,
             })
             .collect();
-        let fits: u32 = sites.iter().map(|site| site.capacity).sum();
+        let fits: u32 = sites.iter().map(|site| Summary::idle(&site.capacity).whole(&one_pod())).sum();
         let preferences = sites.iter().zip(&told).map(|(site, (_, priority, _))| ClusterAutoscalingPreference {
             target_cluster: Some(ClusterAffinity { cluster_names: vec![site.member.name.clone()], ..<_>::default() }),
             static_weight: None,
@@ -186,6 +208,7 @@ pub fn any_calm() -> impl Strategy<Value = Given> {
             shared: false,
             faults: Vec::new(),
             duration: 86_400,
+            replicas: vec![Some(1); sites.len()],
             sites,
         }
     })

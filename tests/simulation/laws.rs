@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fhpa::simulation::{Daily, Disruption, Driver, Fault, Frame, Scenario, Timing, run};
+use fhpa::decision::capacity::Summary;
+use fhpa::simulation::{Daily, Disruption, Driver, Fault, Frame, Scenario, Timing, one_pod, run};
 use proptest::prelude::*;
 
 use super::fleet::{any_calm, any_scenario};
@@ -55,11 +56,11 @@ proptest! {
     #[test]
     fn with_the_control_plane_frozen_members_still_follow_the_load(given in any_scenario(0)) {
         let mut scenario = given.scenario();
-        scenario.load.points = vec![
+        scenario.workloads[0].load.points = vec![
             fhpa::simulation::Point { at: 0, ramp: 0, load: 1000 },
             fhpa::simulation::Point { at: 300, ramp: 0, load: 200_000 },
         ];
-        scenario.shares.clear();
+        scenario.workloads[0].shares.clear();
         scenario.faults.push(Fault { from: 299, to: 2000, trouble: Disruption::ControlPlaneDown });
         let mut stuck = Vec::new();
         run(&scenario, |frame| {
@@ -91,8 +92,9 @@ proptest! {
 
     #[test]
     fn plain_hpas_are_written_once(given in any_scenario(0)) {
-        let mut scenario = Scenario { driver: Driver::Once, ..given.scenario() };
-        scenario.asked.scale_assist = false;
+        let mut scenario = given.scenario();
+        scenario.workloads[0].driver = Driver::Once;
+        scenario.workloads[0].asked.scale_assist = false;
         let figures = run(&scenario, |_| ());
         prop_assert!(figures.last_write == Some(0) && figures.reassignments == 0, "{figures:?}");
     }
@@ -100,7 +102,7 @@ proptest! {
     #[test]
     fn a_quiet_fleet_is_still(given in any_scenario(0)) {
         let mut scenario = given.scenario();
-        scenario.load.points.truncate(1);
+        scenario.workloads[0].load.points.truncate(1);
         scenario.duration = 2400;
         let figures = run(&scenario, |_| ());
         prop_assert!(figures.last_write.is_none_or(|second| second < 1800), "{figures:?}");
@@ -156,12 +158,12 @@ proptest! {
     fn equal_clusters_keep_their_order_through_the_day(given in any_calm(), peak in 0..86_400_i64) {
         let mut scenario = given.scenario();
         scenario.timing = Timing { downscale_window: WINDOW, ..Timing::default() };
-        let first = scenario.sites[0].capacity;
-        scenario.sites.iter_mut().for_each(|site| site.capacity = first);
-        let fits = u64::from(first) * scenario.sites.len() as u64;
-        scenario.asked.total.max = u32::try_from(fits).unwrap() + 10;
-        scenario.load.points.clear();
-        scenario.load.daily = Some(Daily { low: fits * 50, high: fits * 600, peak });
+        let first = scenario.sites[0].capacity.clone();
+        scenario.sites.iter_mut().for_each(|site| site.capacity = first.clone());
+        let fits = u64::from(Summary::idle(&first).whole(&one_pod())) * scenario.sites.len() as u64;
+        scenario.workloads[0].asked.total.max = u32::try_from(fits).unwrap() + 10;
+        scenario.workloads[0].load.points.clear();
+        scenario.workloads[0].load.daily = Some(Daily { low: fits * 50, high: fits * 600, peak });
         if given.policy.name() == "Aggregated" {
             let moves = moves(&scenario, HOUR);
             prop_assert!(moves.is_empty(), "{moves:?}");

@@ -4,4 +4,6 @@ mod centralized;
 mod command;
 mod examples;
 mod fleet;
+mod fleets;
 mod laws;
+mod workloads;

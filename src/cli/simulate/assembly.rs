@@ -1,10 +1,12 @@
-//! A FederatedHPA and a document -> the scenario of a simulation. No I/O.
+//! FederatedHPAs and a document -> the scenario of a simulation. No I/O.
 
 use std::borrow::Cow;
 
 use super::SimulateError;
-use super::document::{Cluster, Document, Fault, FaultKind};
-use super::given::SimulationInput;
+use super::clusters::Cluster;
+use super::document::{Document, Fault, FaultKind};
+use super::given::{SimulatedHpa, SimulationInput};
+use super::workloads;
 use crate::api::FederatedHPA;
 use crate::convert::{fleet, request, scaling};
 use crate::decision::defaults::Mode;
@@ -16,9 +18,9 @@ use crate::decision::fleet::workload_affinity::Neighbours;
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::{Policy, Request};
 use crate::decision::subject::federated_hpa::{Assignment, ClusterAffinity};
-use crate::simulation::{self, Disruption, Driver, Scenario, Site, Workload};
+use crate::simulation::{self, Disruption, Driver, Scenario, Sharing, Site, Start, Workload};
 
-/// Spec and placement, as input of the rules.
+/// Spec and placement of a workload, as input of the rules.
 pub(super) struct SimulatedSpec<'a> {
     assignment: Option<Assignment<'a>>,
     affinity: Option<ClusterAffinity<'a>>,
@@ -26,12 +28,17 @@ pub(super) struct SimulatedSpec<'a> {
 }
 
 impl<'a> SimulatedSpec<'a> {
-    pub(super) fn of(subject: &'a SimulationInput) -> Self {
-        let spec = &subject.hpa.spec;
+    /// Of each workload.
+    pub(super) fn all(subject: &'a SimulationInput) -> Vec<Self> {
+        subject.hpas.iter().map(|hpa| Self::of(&hpa.object, &subject.document)).collect()
+    }
+
+    fn of(hpa: &'a FederatedHPA, document: &'a Document) -> Self {
+        let spec = &hpa.spec;
         Self {
             assignment: spec.federated_hpa_assignment.as_ref().map(fleet::assignment),
             affinity: spec.cluster_affinity.as_ref().map(fleet::affinity),
-            placement: fleet::placement(&subject.document.placement),
+            placement: fleet::placement(&document.placement),
         }
     }
 
@@ -45,26 +52,15 @@ impl<'a> SimulatedSpec<'a> {
 /// The scenario.
 pub(super) fn scenario<'a>(
     subject: &'a SimulationInput,
-    spec: &'a SimulatedSpec<'a>,
+    specs: &'a [SimulatedSpec<'a>],
 ) -> Result<Scenario<'a>, SimulateError> {
-    let SimulationInput { hpa, mode, document, .. } = subject;
-    let intent = Intent {
-        assignment: spec.assignment.as_ref(),
-        kind: GroupVersionKind::default(),
-        affinity: spec.affinity.as_ref(),
-        placement: &spec.placement,
-        observed_group: "",
-        neighbours: Neighbours::default(),
-    };
+    let document = &subject.document;
+    let workloads = document.workloads.iter().zip(&subject.hpas).zip(specs);
+    let workloads = workloads.map(|((written, hpa), spec)| workload(written, hpa, spec, document));
     Ok(Scenario {
-        asked: Request { suspended: false, ..request::asked(&hpa.spec) },
-        intent,
-        policy: None,
-        driver: if *mode == Mode::Centralized { Driver::Centralized } else { Driver::Controller },
-        workload: workload(hpa, document)?,
-        sites: document.clusters.iter().map(|cluster| site(hpa, cluster)).collect(),
-        load: document.load.curve.clone(),
-        shares: document.load.shares.iter().map(|(name, share)| (name.as_str(), *share)).collect(),
+        workloads: workloads.collect::<Result<_, _>>()?,
+        sharing: Sharing::Ledger,
+        sites: document.clusters.iter().map(site).collect(),
         faults: document.faults.iter().filter_map(|fault| self::fault(document, fault)).collect(),
         timing: document.timing,
         duration: document.duration,
@@ -72,21 +68,51 @@ pub(super) fn scenario<'a>(
 }
 
 /// The load appears in the first metric.
-fn workload(hpa: &FederatedHPA, document: &Document) -> Result<Workload, SimulateError> {
-    let spec = &hpa.spec;
-    let namespace = hpa.metadata.namespace.as_deref().unwrap_or_default();
-    let metrics = scaling::metrics(spec.metrics.as_deref().unwrap_or_default(), namespace);
+fn workload<'a>(
+    written: &'a workloads::Workload,
+    hpa: &'a SimulatedHpa,
+    spec: &'a SimulatedSpec<'a>,
+    document: &'a Document,
+) -> Result<Workload<'a>, SimulateError> {
+    let SimulatedHpa { object, mode } = hpa;
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+    let metrics = scaling::metrics(object.spec.metrics.as_deref().unwrap_or_default(), namespace);
     let metric = metrics.into_iter().flatten().next();
     let metric = metric.ok_or_else(|| SimulateError::wrong("the FederatedHPA has no metric that can be simulated"))?;
-    let behavior = spec.behavior.as_ref().map(scaling::behavior);
-    Ok(Workload { metric, behavior, saturation: document.saturation, pod_start: document.pod_start })
+    Ok(Workload {
+        name: Cow::Borrowed(&written.name),
+        asked: Request { suspended: false, ..request::asked(&object.spec) },
+        intent: Intent {
+            assignment: spec.assignment.as_ref(),
+            kind: GroupVersionKind::default(),
+            affinity: spec.affinity.as_ref(),
+            placement: &spec.placement,
+            observed_group: "",
+            neighbours: Neighbours::default(),
+        },
+        policy: None,
+        driver: if *mode == Mode::Centralized { Driver::Centralized } else { Driver::Controller },
+        metric,
+        behavior: object.spec.behavior.as_ref().map(scaling::behavior),
+        saturation: document.saturation,
+        pod_start: document.pod_start,
+        each: written.each.clone(),
+        priority: written.priority,
+        load: written.load.curve.clone(),
+        shares: written.load.shares.iter().map(|(name, share)| (name.as_str(), *share)).collect(),
+        starts: document.clusters.iter().map(|cluster| start(written, object, cluster)).collect(),
+    })
 }
 
-fn site<'a>(hpa: &FederatedHPA, cluster: &'a Cluster) -> Site<'a> {
-    let text = |text: &'a str| Cow::Borrowed(text);
-    let zone = Some(cluster.zone.as_str()).filter(|zone| !zone.is_empty());
+fn start(written: &workloads::Workload, hpa: &FederatedHPA, cluster: &Cluster) -> Start {
     let preferences = hpa.spec.cluster_hpa_preference.iter().flatten();
     let mut own = preferences.filter(|preference| preference.cluster_name == cluster.name);
+    Start { replicas: written.replicas.get(&cluster.name).copied(), usage: own.find_map(|own| own.max_resource_usage) }
+}
+
+fn site<'a>(cluster: &'a Cluster) -> Site<'a> {
+    let text = |text: &'a str| Cow::Borrowed(text);
+    let zone = Some(cluster.zone.as_str()).filter(|zone| !zone.is_empty());
     Site {
         member: Member {
             since: None,
@@ -101,11 +127,9 @@ fn site<'a>(hpa: &FederatedHPA, cluster: &'a Cluster) -> Site<'a> {
             deleting: false,
         },
         version: fleet::hpa_version(&cluster.kubernetes_version),
-        capacity: cluster.capacity,
-        growth: cluster.growth,
+        capacity: cluster.capacity.clone(),
+        growth: cluster.growth.clone(),
         pod_start: cluster.pod_start,
-        replicas: cluster.replicas,
-        usage: own.find_map(|own| own.max_resource_usage),
         writable: cluster.writable,
     }
 }

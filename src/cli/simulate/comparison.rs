@@ -9,7 +9,7 @@ use super::Outcome;
 use super::export::{self, decimal};
 use super::table::{hours, percent, replicas, whole};
 use crate::decision::plan::{Policy, Request};
-use crate::simulation::{Driver, Scenario, Second};
+use crate::simulation::{Driver, Scenario, Second, Workload};
 
 /// A run and its name.
 pub(super) struct Run {
@@ -19,20 +19,17 @@ pub(super) struct Run {
 
 /// The scenario as configured, under each other policy that keeps the budget, in Centralized mode, and under plain
 /// HPAs: with the bounds of its own policy, and with equal ones.
-pub(super) fn runs(scenario: &Scenario<'_>, own: Policy, sample: Second) -> Vec<Run> {
+pub(super) fn runs(scenario: &Scenario<'_>, workload: &Workload<'_>, own: Policy, sample: Second) -> Vec<Run> {
     let run = |name: String, policy: Policy, driver: Driver, assist: bool| {
-        let changed = Scenario {
-            policy: Some(policy),
-            driver,
-            asked: Request { scale_assist: scenario.asked.scale_assist && assist, ..scenario.asked.clone() },
-            ..scenario.clone()
-        };
+        let asked = Request { scale_assist: workload.asked.scale_assist && assist, ..workload.asked.clone() };
+        let changed = Workload { policy: Some(policy), driver, asked, ..workload.clone() };
+        let changed = Scenario { workloads: vec![changed], ..scenario.clone() };
         Run { name, outcome: Outcome::of(&changed, sample) }
     };
     let centralized = format!("Centralized, {}", own.name());
-    let configured = scenario.driver == Driver::Centralized;
+    let configured = workload.driver == Driver::Centralized;
     let (first, driver) =
-        if configured { (centralized.as_str(), scenario.driver) } else { (own.name(), Driver::Controller) };
+        if configured { (centralized.as_str(), workload.driver) } else { (own.name(), Driver::Controller) };
     let mut runs = vec![run(format!("{first} (as configured)"), own, driver, true)];
     let compared = |policy: &Policy| configured && *policy == own || *policy != own && policy.divides();
     let others = Policy::ALL.into_iter().filter(compared);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::table::event_text;
 use crate::decision::plan::Policy;
-use crate::simulation::{Driver, Figures, Record, Row, Sample, Scenario};
+use crate::simulation::{Driver, Figures, Record, Row, Sample, Scenario, Workload};
 
 /// A line for each sample, with six columns for each cluster.
 pub(super) fn csv(scenario: &Scenario<'_>, record: &Record) -> String {
@@ -35,7 +35,7 @@ pub(super) fn csv(scenario: &Scenario<'_>, record: &Record) -> String {
 }
 
 /// Removes characters that would end a cell; they do not occur in names of clusters.
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || matches!(c, ',' | '"') { '_' } else { c }).collect()
 }
 
@@ -48,16 +48,21 @@ pub(super) fn decimal(thousandths: u128) -> String {
 }
 
 /// The whole run, as one object.
-pub(super) fn json(title: &str, policy: Policy, scenario: &Scenario<'_>, outcome: &Outcome) -> String {
+pub(super) fn json(
+    title: &str,
+    policy: Policy,
+    (scenario, workload): (&Scenario<'_>, &Workload<'_>),
+    outcome: &Outcome,
+) -> String {
     let record = &outcome.table;
     let events =
         record.events.iter().map(|event| json!({"second": event.second, "event": event_text(scenario, event)}));
     let object = json!({
         "scenario": title,
-        "mode": if scenario.driver == Driver::Centralized { "Centralized" } else { "Distributed" },
+        "mode": if workload.driver == Driver::Centralized { "Centralized" } else { "Distributed" },
         "policy": policy.name(),
-        "minReplicas": scenario.asked.total.min,
-        "maxReplicas": scenario.asked.total.max,
+        "minReplicas": workload.asked.total.min,
+        "maxReplicas": workload.asked.total.max,
         "figures": figures(&outcome.figures),
         "events": events.collect::<Vec<_>>(),
         "samples": record.samples.iter().map(|found| sample(scenario, found)).collect::<Vec<_>>(),
@@ -104,7 +109,7 @@ fn sample(scenario: &Scenario<'_>, sample: &Sample) -> Value {
 }
 
 /// Thousandths as a JSON number.
-fn number(thousandths: u128) -> Value {
+pub(super) fn number(thousandths: u128) -> Value {
     decimal(thousandths).parse::<serde_json::Number>().map_or(Value::Null, Value::Number)
 }
 

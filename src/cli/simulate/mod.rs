@@ -1,13 +1,18 @@
 //! A scenario -> a simulated fleet in virtual time: its behavior under load, as a table, for programs, and as a chart.
 
 mod assembly;
+mod axes;
 mod chart;
+mod clusters;
 mod comparison;
 mod document;
 mod export;
+mod fleet;
 mod given;
+mod load;
 mod reader;
 mod table;
+mod workloads;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,9 +24,11 @@ use super::output;
 use super::picture::Picture;
 use super::terminal::{Color, printable};
 use super::validate::inputs::FilenameArgs;
+use crate::decision::plan::Policy;
 use crate::runtime::settings::RuleArgs;
-use crate::simulation::{Figures, Record, Scenario, Second, run};
+use crate::simulation::{Figures, Record, Scenario, Second, Workload, run};
 use assembly::SimulatedSpec;
+use fleet::FleetOutcome;
 
 /// Points of a chart, from left to right.
 const CHART_POINTS: Second = 240;
@@ -45,7 +52,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     chart: Option<Picture>,
     /// Run the same scenario under every policy, in Centralized mode, and with plain HPAs whose bounds are divided
-    /// once.
+    /// once. With several workloads: without what they know of each other, under Karmada, with plain HPAs, and at its
+    /// best.
     #[arg(long)]
     compare: bool,
     #[command(flatten)]
@@ -83,11 +91,20 @@ the start), podStart, count (that many alike), labels, provider, region, zone, k
 load has: points (at, replicas, ramp), daily (low, high, peak), file (rows of TIME,REPLICAS), noisePercent, \
 seed, shares (of the load, by cluster; else one service spreads it over all ready replicas). Faults: \
 ClusterDown, ControlPlaneDown, ReportsLate (by).
+Several workloads share clusters where the scenario lists them, the oldest first. A cluster then has \
+allocatable resources, and nodes with allocatable, step and delay:
+    clusters:
+      own: {allocatable: {cpu: 16, memory: 64Gi}}
+    workloads:
+      - {name: shop, federatedHPA: web, requests: {cpu: 500m}, replicas: {own: 2}, schedulePriority: 10,
+         load: {points: [{at: 0s, replicas: 4}]}}
+A workload has: name, federatedHPA (its name; else that of the workload, or the only one), requests, load, \
+replicas (at the start, by cluster), schedulePriority, count (that many alike).
 With `mode: Centralized` no cluster has an HPA: one computation over the pods of all clusters sets the replicas \
 of the workload, each hpaSync, and they are divided as karmada-scheduler does for the placement: Duplicated, by \
 static weights, by the replicas that fit, or aggregated.
 Further: sample, placement, workload (podStart, saturationPercent), timing (hpaSync, apply, report, detect, \
-downscaleWindow, metricsWindow, rebalancePeriod, settle).
+downscaleWindow, metricsWindow, rebalancePeriod, settle; of several workloads capacityReport, failoverInterval).
 
 Examples:
   A burst that is more than the own cluster can serve:
@@ -158,31 +175,81 @@ impl Args {
     }
 
     fn outcome(self) -> Result<String, SimulateError> {
-        let subject = given::subject(&self.more.all(self.inputs), &self.namespace, &self.rules.settings())?;
-        let spec = SimulatedSpec::of(&subject);
-        let scenario = assembly::scenario(&subject, &spec)?;
-        let title = title(&subject);
-        if self.compare {
-            let runs = comparison::runs(&scenario, spec.policy(), subject.document.sample);
-            if let Some(file) = &self.chart {
-                let drawn = chart::compared(&title, &scenario, &runs).map_err(SimulateError::unreadable)?;
-                file.write(&drawn).map_err(SimulateError::unreadable)?;
+        let Self { inputs, more, namespace, output, chart, compare, rules } = self;
+        let subject = given::subject(&more.all(inputs), &namespace, &rules.settings())?;
+        let specs = SimulatedSpec::all(&subject);
+        let scenario = assembly::scenario(&subject, &specs)?;
+        let presentation =
+            Presentation { title: title(&subject), sample: subject.document.sample, output, chart, compare };
+        match (scenario.workloads.first(), specs.first()) {
+            (Some(workload), Some(spec)) if !subject.document.is_shared => {
+                presentation.single(&scenario, workload, spec.policy())
             }
+            _ => presentation.fleet(&scenario),
+        }
+    }
+}
+
+/// What to show of a scenario, and how.
+struct Presentation {
+    title: String,
+    /// Seconds between two samples of a table.
+    sample: Second,
+    output: Output,
+    chart: Option<Picture>,
+    compare: bool,
+}
+
+impl Presentation {
+    fn draw(&self, drawn: impl FnOnce() -> Result<String, String>) -> Result<(), SimulateError> {
+        let Some(file) = &self.chart else { return Ok(()) };
+        file.write(&drawn().map_err(SimulateError::unreadable)?).map_err(SimulateError::unreadable)
+    }
+
+    /// One workload.
+    fn single(
+        &self,
+        scenario: &Scenario<'_>,
+        workload: &Workload<'_>,
+        policy: Policy,
+    ) -> Result<String, SimulateError> {
+        let (title, about) = (&*self.title, (scenario, workload));
+        if self.compare {
+            let runs = comparison::runs(scenario, workload, policy, self.sample);
+            self.draw(|| chart::compared(title, about, &runs))?;
             return Ok(match self.output {
-                Output::Table => comparison::table(&title, &runs),
+                Output::Table => comparison::table(title, &runs),
                 Output::Csv => comparison::csv(&runs),
                 Output::Json => comparison::json(&runs),
             });
         }
-        let outcome = Outcome::of(&scenario, subject.document.sample);
-        if let Some(file) = &self.chart {
-            let drawn = chart::single(&title, &scenario, &outcome).map_err(SimulateError::unreadable)?;
-            file.write(&drawn).map_err(SimulateError::unreadable)?;
-        }
+        let outcome = Outcome::of(scenario, self.sample);
+        self.draw(|| chart::single(title, about, &outcome))?;
         Ok(match self.output {
-            Output::Table => table::render(&title, spec.policy(), &scenario, &outcome),
-            Output::Csv => export::csv(&scenario, &outcome.table),
-            Output::Json => export::json(&title, spec.policy(), &scenario, &outcome),
+            Output::Table => table::render(title, policy, about, &outcome),
+            Output::Csv => export::csv(scenario, &outcome.table),
+            Output::Json => export::json(title, policy, about, &outcome),
+        })
+    }
+
+    /// Several workloads.
+    fn fleet(&self, scenario: &Scenario<'_>) -> Result<String, SimulateError> {
+        let title = &*self.title;
+        if self.compare {
+            let runs = fleet::comparison::runs(scenario, self.sample);
+            self.draw(|| fleet::chart::compared(title, scenario, &runs))?;
+            return Ok(match self.output {
+                Output::Table => fleet::comparison::table(title, scenario, &runs),
+                Output::Csv => fleet::comparison::csv(scenario, &runs),
+                Output::Json => fleet::comparison::json(scenario, &runs),
+            });
+        }
+        let outcome = FleetOutcome::of(scenario, self.sample);
+        self.draw(|| fleet::chart::single(title, scenario, &outcome))?;
+        Ok(match self.output {
+            Output::Table => fleet::table::render(title, scenario, &outcome),
+            Output::Csv => fleet::export::csv(scenario, &outcome.table),
+            Output::Json => fleet::export::json(title, scenario, &outcome),
         })
     }
 }

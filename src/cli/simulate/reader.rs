@@ -1,17 +1,25 @@
 //! Reads the members of a document one by one, and collects all errors. No I/O.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
+use crate::decision::capacity::Thousandths;
 use crate::decision::finding::{BadValue, Cause, Violation};
+use crate::decision::quantity;
+use crate::decision::split::Replicas;
 use crate::decision::suggestion::{did_you_mean, nearest};
 use crate::simulation::Second;
 
+/// Longest time: a month.
+pub(super) const LONGEST: Second = 31 * 86_400;
+pub(super) const DAY: Second = 86_400;
+/// Most replicas anywhere.
+pub(super) const REPLICAS: Replicas = 10_000_000;
 /// Name of the rule in findings.
 const RULE: &str = "simulation";
 /// Format of a time.
@@ -82,6 +90,14 @@ impl<'a> Fields<'a> {
         self.reader.add(&self.at(name), Cause::Invalid(value.into()), detail);
     }
 
+    /// Reports a member that belongs elsewhere.
+    pub(super) fn elsewhere(&mut self, name: &'static str, detail: &str) {
+        if self.members.is_some_and(|members| members.get(name).is_some_and(|value| !value.is_null())) {
+            self.asked.push(name);
+            self.reader.add(&self.at(name), Cause::Forbidden, detail);
+        }
+    }
+
     /// A whole number.
     pub(super) fn number<T>(&mut self, name: &'static str, range: RangeInclusive<T>) -> Option<T>
     where
@@ -89,6 +105,11 @@ impl<'a> Fields<'a> {
     {
         let must = format!("a whole number from {} to {}", range.start(), range.end());
         self.read(name, &must, |value| T::try_from(value.as_u64()?).ok().filter(|number| range.contains(number)))
+    }
+
+    /// A priority: any whole number of 32 bits.
+    pub(super) fn priority(&mut self, name: &'static str) -> Option<i32> {
+        self.read(name, "a whole number such as 100 or -5", |value| i32::try_from(value.as_i64()?).ok())
     }
 
     /// A number of replicas with at most three decimals, in thousandths.
@@ -136,6 +157,26 @@ impl<'a> Fields<'a> {
         found
     }
 
+    /// Amounts of resources, in thousandths; `None` where the member is absent.
+    pub(super) fn amounts(&mut self, name: &'static str) -> Option<BTreeMap<String, Thousandths>> {
+        self.value(name)?;
+        let entries = self.entries(name);
+        let amount = |(key, path, value): (&str, String, &Value)| {
+            let text = match value {
+                Value::Number(number) => number.to_string(),
+                Value::String(text) => text.clone(),
+                _ => String::new(),
+            };
+            let amount = quantity::thousandths(&text).filter(|amount| *amount >= 0);
+            if amount.is_none() {
+                let detail = "must be an amount of the resource, such as 500m, 4 or 16Gi";
+                self.reader.add(&path, Cause::Invalid(shown(value)), detail);
+            }
+            Some((key.to_owned(), amount?))
+        };
+        Some(entries.into_iter().filter_map(amount).collect())
+    }
+
     /// A map of texts.
     pub(super) fn texts(&mut self, name: &'static str) -> BTreeMap<String, String> {
         let entries = self.entries(name);
@@ -180,6 +221,14 @@ impl<'a> Fields<'a> {
                 self.reader.add(&self.at(name), Cause::Forbidden, detail);
             }
         }
+    }
+}
+
+/// Reports a cluster that is not in the scenario.
+pub(super) fn known(name: &str, path: &str, names: &BTreeSet<&str>, reader: &Reader) {
+    if !names.contains(name) {
+        let meant = did_you_mean(nearest(name, names.iter().copied()));
+        reader.add(path, Cause::Invalid(name.into()), format!("there is no such cluster in the scenario{meant}"));
     }
 }
 

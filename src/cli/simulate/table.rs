@@ -6,24 +6,29 @@ use super::super::terminal::{BOLD, PLAIN, aligned, printable};
 use super::Outcome;
 use super::reader::clock;
 use crate::decision::plan::Policy;
-use crate::simulation::{Driver, Event, EventKind, Figures, Record, Row, Sample, Scenario, Second};
+use crate::simulation::{Driver, Event, EventKind, Figures, Row, Sample, Scenario, Second, Workload};
 
 /// Most clusters with a column of their own.
 const COLUMNS: usize = 8;
 
 /// Head, samples, figures.
-pub(super) fn render(title: &str, policy: Policy, scenario: &Scenario<'_>, outcome: &Outcome) -> String {
-    let total = scenario.asked.total;
+pub(super) fn render(
+    title: &str,
+    policy: Policy,
+    (scenario, workload): (&Scenario<'_>, &Workload<'_>),
+    outcome: &Outcome,
+) -> String {
+    let total = workload.asked.total;
     let clusters = scenario.sites.len();
     let plural = if clusters == 1 { "" } else { "s" };
     let mut out = format!(
         "{BOLD}{title}{PLAIN}: {total} in {clusters} cluster{plural}, {}, {} long\n\n",
-        divided(policy, scenario.driver),
+        divided(policy, workload.driver),
         clock(scenario.duration)
     );
     let mut head = vec!["TIME".to_owned(), "LOAD".to_owned(), "UNSERVED".to_owned(), "READY".to_owned()];
     let own = clusters <= COLUMNS;
-    let centralized = scenario.driver == Driver::Centralized;
+    let centralized = workload.driver == Driver::Centralized;
     if centralized {
         head.push("REPLICAS".to_owned());
     }
@@ -48,7 +53,7 @@ pub(super) fn render(title: &str, policy: Policy, scenario: &Scenario<'_>, outco
             let max = || sum(sample, |row| row.bounds.map_or(0, |bounds| bounds.max)).to_string();
             line.extend((!centralized).then(max));
         }
-        line.push(events(scenario, &outcome.table, before, sample.second));
+        line.push(events(scenario, &outcome.table.events, before, sample.second));
         before = Some(sample.second);
         lines.push(line);
     }
@@ -61,7 +66,7 @@ pub(super) fn render(title: &str, policy: Policy, scenario: &Scenario<'_>, outco
         out.push_str("\nA cluster: ready replicas, +starting, !without a node, its bounds; * it may not scale down.\n");
     }
     out.push('\n');
-    out.push_str(&figures(&outcome.figures, scenario.driver));
+    out.push_str(&figures(&outcome.figures, workload.driver));
     out
 }
 
@@ -96,9 +101,10 @@ fn cell(row: &Row) -> String {
     }
 }
 
-fn events(scenario: &Scenario<'_>, record: &Record, after: Option<Second>, until: Second) -> String {
+/// The events of a time, as text.
+pub(super) fn events(scenario: &Scenario<'_>, all: &[Event], after: Option<Second>, until: Second) -> String {
     let since = |event: &&Event| after.is_none_or(|after| event.second > after) && event.second <= until;
-    let texts: Vec<String> = record.events.iter().filter(since).map(|event| event_text(scenario, event)).collect();
+    let texts: Vec<String> = all.iter().filter(since).map(|event| event_text(scenario, event)).collect();
     match texts.len() {
         0..=3 => texts.join(", "),
         more => format!("{more} events"),

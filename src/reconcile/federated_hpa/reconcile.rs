@@ -252,7 +252,7 @@ impl FederatedHpaWorker {
         // A suspended object takes no turn of another one.
         let waiting = if observed.request.suspended { &[] } else { &*observed.waiting };
         let standing = standing(view, binding, Rank::Replace);
-        let (admitted, turn) = self.queue.ask(&view.federated_hpa.key(), &standing, waiting, self.live.failover.rate);
+        let (admitted, turn) = self.queue.ask(&standing, waiting, self.live.failover.rate);
         let placement_spec = placement_spec.clone().admitting(admitted);
         if !observed.waiting.is_empty() {
             observed = self.observe(leader, view, binding, &placement_spec, now);

@@ -2,7 +2,7 @@
 //! are killed; the laws see each event. At the end: what a drill says of the loss of a cluster is what its loss leaves
 //! short, and nobody is below its min where there is room for all.
 //!
-//! `FHPA_FLEETS=2000` plays so many, on all cores; `FHPA_FLEET_FROM` is the first seed.
+//! `FHPA_FLEET_STORIES=2000` plays so many, on all cores; `FHPA_FLEET_STORY_FROM` is the first seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -231,7 +231,7 @@ impl<'a> Play<'a> {
         let clusters = BTreeSet::from([member(at)]);
         let domain = FailureDomain { name: format!("cluster {}", member(at)), clusters };
         let loss = objects.drill(&hpas, Mode::Distributed, domain, self.stage.wall.now());
-        if number("FHPA_FLEETS") == Some(1) {
+        if number("FHPA_FLEET_STORIES") == Some(1) {
             println!("{}", serde_json::to_string_pretty(&loss).unwrap());
         }
         loss.objects.into_iter().filter(|object| object.short > 0).map(|object| (object.name, object.short.into())).collect()
@@ -288,7 +288,7 @@ fn number(variable: &str) -> Option<u64> {
 
 #[test]
 fn no_fleet_promises_twice_or_falls_short_of_what_a_drill_says() {
-    let (first, count) = (number("FHPA_FLEET_FROM").unwrap_or(1), number("FHPA_FLEETS").unwrap_or(ORDINARY));
+    let (first, count) = (number("FHPA_FLEET_STORY_FROM").unwrap_or(1), number("FHPA_FLEET_STORIES").unwrap_or(ORDINARY));
     let (next, found) = (AtomicU64::new(first), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..number("FHPA_THREADS").unwrap_or(2) {

@@ -1,13 +1,12 @@
 //! Tolerations of failed clusters, and the rate of failovers over all objects. No I/O.
 
-use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::controller::key::Key;
+use crate::decision::failovers::{Failovers, MOST};
 use crate::decision::fleet::patience::Patience;
 use crate::decision::ledger::Standing;
 use crate::decision::plan::REPLACEMENT;
@@ -16,15 +15,6 @@ use crate::runtime::clock::steady;
 
 /// Type of the condition that exists while failed clusters keep their bounds.
 pub const FAILOVER_PAUSED: &str = "FailoverPaused";
-
-/// A cluster that was admitted must fail over within this time, or it waits again.
-const TURN: Duration = Duration::from_mins(1);
-/// A cluster fails for all objects at once: so long they are gathered before the first fails over.
-const GATHER: Duration = Duration::from_secs(1);
-/// An object that did not ask for so long no longer waits: with many of them each takes its time to ask again.
-const ASKS: Duration = Duration::from_mins(1);
-/// Longest wait, regardless of the rate.
-const MOST: Duration = Duration::from_secs(1000);
 
 /// When failover was last resumed after a pause, if that ends now at the latest: while it lasts no cluster fails over, and
 /// when it ends all tolerations begin anew.
@@ -57,63 +47,38 @@ impl Default for Settings {
 }
 
 /// Limits the rate of failovers: who comes first where capacity is scarce fails over first.
-#[derive(Debug, Default)]
-pub struct Queue(Mutex<AdmittedFailovers>);
+#[derive(Debug)]
+pub struct Queue {
+    /// Times are counted from here.
+    begun: Instant,
+    failovers: Mutex<Failovers>,
+}
 
-#[derive(Debug, Default)]
-struct AdmittedFailovers {
-    /// When the next one may be admitted.
-    next: Option<Instant>,
-    /// Admitted clusters, and when.
-    admitted: HashMap<(Key, String), Instant>,
-    /// Objects that wait: when they asked first, and last.
-    waiting: BTreeMap<Standing, (Instant, Instant)>,
+impl Default for Queue {
+    fn default() -> Self {
+        Self { begun: steady(), failovers: Mutex::default() }
+    }
 }
 
 impl Queue {
     /// Which of the clusters of an object may fail over now, and after how long to ask for the others.
-    pub fn ask(&self, key: &Key, standing: &Standing, clusters: &[&str], rate: f64) -> (Vec<String>, Option<Duration>) {
-        let now = steady();
-        let mut state = self.0.lock();
-        state.admitted.retain(|_, since| now.saturating_duration_since(*since) < TURN);
-        state.waiting.retain(|_, (_, last)| now.saturating_duration_since(*last) < ASKS);
-        let between = Duration::try_from_secs_f64(1.0 / rate.max(0.0)).map_or(MOST, |between| between.min(MOST));
-        let mut admitted = Vec::new();
-        for cluster in clusters {
-            let who = (key.clone(), (*cluster).to_owned());
-            if state.admitted.contains_key(&who) {
-                admitted.push(who.1);
-                continue;
-            }
-            if rate <= 0.0 {
-                return (admitted, Some(MOST));
-            }
-            let begun = state.waiting.get(standing).map_or(now, |(first, _)| *first);
-            let gathers = GATHER.saturating_sub(now.saturating_duration_since(begun));
-            let first = state.waiting.first_key_value().is_none_or(|(first, _)| first >= standing);
-            let wait = state.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
-            let wait = wait.max(gathers);
-            if !wait.is_zero() || !first {
-                state.waiting.insert(standing.clone(), (begun, now));
-                return (admitted, Some(if wait.is_zero() { between } else { wait }));
-            }
-            state.next = now.checked_add(between);
-            admitted.push(who.1.clone());
-            state.admitted.insert(who, now);
-        }
-        state.waiting.remove(standing);
-        (admitted, None)
+    pub fn ask(&self, standing: &Standing, clusters: &[&str], rate: f64) -> (Vec<String>, Option<Duration>) {
+        let between = (rate > 0.0).then(|| Duration::try_from_secs_f64(1.0 / rate).unwrap_or(MOST));
+        let now = steady().saturating_duration_since(self.begun);
+        self.failovers.lock().ask(standing, clusters, between, now)
     }
 
     /// Forgets an object.
     pub fn forget(&self, name: &str) {
-        self.0.lock().waiting.retain(|standing, _| standing.name != name);
+        self.failovers.lock().forget(name);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::key::Key;
+    use crate::decision::failovers::{ASKS, GATHER};
     use crate::decision::ledger::Rank;
     use std::cmp::Reverse;
 
@@ -125,7 +90,7 @@ mod tests {
     async fn one_after_the_other_may_fail_over() {
         let queue = Queue::default();
         let [one, two] = ["one", "two"].map(|name| Key::new("prod", name));
-        let ask = |key: &Key, clusters: &[&str], rate| queue.ask(key, &standing(key, 0), clusters, rate);
+        let ask = |key: &Key, clusters: &[&str], rate| queue.ask(&standing(key, 0), clusters, rate);
         assert_eq!(ask(&one, &["a"], 0.5), (Vec::new(), Some(GATHER)), "others may come before it");
         tokio::time::sleep(GATHER).await;
         assert_eq!(ask(&one, &["a"], 0.5), (vec!["a".to_owned()], None));
@@ -140,7 +105,7 @@ mod tests {
     async fn who_comes_first_fails_over_first() {
         let queue = Queue::default();
         let keys = ["one", "low", "high"].map(|name| Key::new("prod", name));
-        let ask = |at: usize, priority| queue.ask(&keys[at], &standing(&keys[at], priority), &["a"], 0.5);
+        let ask = |at: usize, priority| queue.ask(&standing(&keys[at], priority), &["a"], 0.5);
         let wait = |seconds| (Vec::new(), Some(Duration::from_secs(seconds)));
         let now = (vec!["a".to_owned()], None);
         assert_eq!([ask(0, 0), ask(1, 1), ask(2, 2)], [wait(1), wait(1), wait(1)]);

@@ -2,17 +2,14 @@
 
 use std::cmp::Reverse;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::Observed;
 use super::live_state::LiveState;
-use crate::decision::ledger::{Ledger, Rank, Standing};
+use crate::decision::ledger::{AGAIN, Ledger, Rank, Standing};
 use crate::decision::plan::{Plan, plan};
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
-
-/// Who waits for capacity looks again after this time: nobody tells that a promise of another ended.
-const AGAIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// Who comes first where capacity is scarce.
 #[must_use]
