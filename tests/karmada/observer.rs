@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::TryStreamExt as _;
 use kube::api::{Api, DynamicObject};
@@ -43,6 +43,9 @@ const MEMBER: [(&str, &str, &str); 4] = [
 /// Place, kind, namespace, name.
 type Key = (String, &'static str, String, String);
 
+/// A watch that failed and was tried again for so long without a failure goes on where it was.
+const RETRIED: Duration = Duration::from_secs(2);
+
 struct Seen {
     laws: Laws,
     objects: BTreeMap<Key, Value>,
@@ -50,6 +53,11 @@ struct Seen {
     least: BTreeMap<String, usize>,
     /// Kinds of the control plane of which all objects were seen.
     whole: BTreeSet<&'static str>,
+    /// Kinds of the control plane whose watch failed, and when: it may have missed something until it begins anew.
+    failed: BTreeMap<&'static str, Instant>,
+    /// What was seen since one of them is not whole: its order is not the one in which it happened.
+    held: Vec<(Key, Option<Value>)>,
+    mixed: bool,
 }
 
 /// What was seen, and the watches that see.
@@ -75,7 +83,15 @@ impl Observer {
 
     /// Watches nothing: what many objects cost is measured without what it would cost to judge them.
     pub fn idle() -> Self {
-        let seen = Seen { laws: laws(), objects: BTreeMap::new(), least: BTreeMap::new(), whole: BTreeSet::new() };
+        let seen = Seen {
+            laws: laws(),
+            objects: BTreeMap::new(),
+            least: BTreeMap::new(),
+            whole: BTreeSet::new(),
+            failed: BTreeMap::new(),
+            held: Vec::new(),
+            mixed: false,
+        };
         Self { seen: Arc::new(Mutex::new(seen)), control: JoinSet::new(), _members: JoinSet::new() }
     }
 
@@ -100,6 +116,7 @@ impl Observer {
     /// What was broken since this was last asked.
     pub fn broken(&self) -> Vec<Broken> {
         let mut seen = self.seen.lock().unwrap();
+        seen.release();
         seen.laws.passed(fhpa::runtime::clock::wall());
         seen.laws.broken()
     }
@@ -157,7 +174,7 @@ impl Seen {
     fn begin_again(&mut self) {
         self.laws = laws();
         self.laws.acts(fhpa::runtime::clock::wall(), false);
-        self.whole.clear();
+        (self.whole.clear(), self.failed.clear(), self.held.clear());
         self.objects.retain(|(place, ..), _| !place.is_empty());
         for ((place, kind, ..), object) in &self.objects {
             let at = fhpa::runtime::clock::wall();
@@ -165,7 +182,33 @@ impl Seen {
         }
     }
 
+    /// Pods are told at once: no law is about them.
     fn saw(&mut self, key: Key, after: Option<Value>) {
+        if key.1 == "Pod" {
+            self.tell(key, after);
+        } else {
+            self.held.push((key, after));
+            self.release();
+        }
+    }
+
+    /// Tells the laws what was held back, once what is seen is a state of the world: first of the kinds in the order of
+    /// [`CONTROL`], as those were listed anew.
+    fn release(&mut self) {
+        self.failed.retain(|_, at| at.elapsed() < RETRIED);
+        if self.whole.len() < CONTROL.len() || !self.failed.is_empty() {
+            self.mixed = true;
+            return;
+        }
+        let mut held = std::mem::take(&mut self.held);
+        if std::mem::take(&mut self.mixed) {
+            let rank = |key: &Key| CONTROL.iter().position(|(_, kind, _)| key.0.is_empty() && *kind == key.1);
+            held.sort_by_key(|(key, _)| rank(key).unwrap_or(CONTROL.len()));
+        }
+        held.into_iter().for_each(|(key, after)| self.tell(key, after));
+    }
+
+    fn tell(&mut self, key: Key, after: Option<Value>) {
         let before = match &after {
             Some(after) => self.objects.insert(key.clone(), after.clone()),
             None => self.objects.remove(&key),
@@ -189,10 +232,34 @@ impl Seen {
         }
     }
 
+    /// A watch begins anew.
+    fn begins(&mut self, place: &str, kind: &'static str) {
+        if place.is_empty() {
+            self.whole.remove(kind);
+        }
+    }
+
+    /// A watch failed. A kind that is not served has no objects that could be missed.
+    fn failed(&mut self, place: &str, kind: &'static str, error: &watcher::Error) {
+        let status = match error {
+            watcher::Error::InitialListFailed(kube::Error::Api(status))
+            | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => Some(status.code),
+            _ => None,
+        };
+        if place.is_empty() && status == Some(404) {
+            self.whole.insert(kind);
+            self.failed.remove(kind);
+        } else if place.is_empty() {
+            self.failed.insert(kind, now());
+        }
+        self.release();
+    }
+
     /// A watch began anew: what it did not list is gone.
     fn listed(&mut self, place: &str, kind: &'static str, names: &[(String, String)]) {
         let of = |key: &&Key| key.0 == place && key.1 == kind;
-        let known: Vec<Key> = self.objects.keys().filter(of).cloned().collect();
+        let known = self.objects.keys().chain(self.held.iter().map(|(key, _)| key));
+        let known: BTreeSet<Key> = known.filter(of).cloned().collect();
         for key in known {
             if !names.contains(&(key.2.clone(), key.3.clone())) {
                 self.saw(key, None);
@@ -200,8 +267,15 @@ impl Seen {
         }
         if place.is_empty() {
             self.whole.insert(kind);
+            self.failed.remove(kind);
+            self.release();
         }
     }
+}
+
+#[allow(clippy::disallowed_methods)]
+fn now() -> Instant {
+    Instant::now()
 }
 
 fn api(plane: &Plane, version: &str, kind: &str, plural: &str) -> (Api<DynamicObject>, String) {
@@ -241,7 +315,10 @@ async fn watch(
     };
     loop {
         match events.try_next().await {
-            Ok(Some(watcher::Event::Init)) => names.clear(),
+            Ok(Some(watcher::Event::Init)) => {
+                names.clear();
+                seen.lock().unwrap().begins(&place, kind);
+            }
             Ok(Some(watcher::Event::InitApply(object))) => {
                 let (key, value) = read(object);
                 names.push((key.2.clone(), key.3.clone()));
@@ -257,7 +334,7 @@ async fn watch(
                 seen.lock().unwrap().saw(key, None);
             }
             // The server is away; the watch begins again.
-            Err(_) => {}
+            Err(error) => seen.lock().unwrap().failed(&place, kind, &error),
             Ok(None) => return,
         }
     }

@@ -55,6 +55,7 @@ fn workload<'a>(
             affinity: None,
             placement,
             observed_group: "",
+            neighbours: fhpa::decision::fleet::workload_affinity::Neighbours::default(),
         },
         policy: Some(Policy::Aggregated),
         driver: Driver::Controller,
