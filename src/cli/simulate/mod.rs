@@ -96,8 +96,8 @@ allocatable resources, and nodes with allocatable, step and delay:
     clusters:
       own: {allocatable: {cpu: 16, memory: 64Gi}}
     workloads:
-      - {name: shop, federatedHPA: web, requests: {cpu: 500m}, replicas: {own: 2}, schedulePriority: 10,
-         load: {points: [{at: 0s, replicas: 4}]}}
+      - {name: shop, federatedHPA: web, requests: {cpu: 500m}, replicas: {own: 2},
+         schedulePriority: 10, load: {points: [{at: 0s, replicas: 4}]}}
 A workload has: name, federatedHPA (its name; else that of the workload, or the only one), requests, load, \
 replicas (at the start, by cluster), schedulePriority, count (that many alike).
 With `mode: Centralized` no cluster has an HPA: one computation over the pods of all clusters sets the replicas \
