@@ -19,8 +19,11 @@ use std::time::Duration;
 
 use fhpa::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use fhpa::controller::key::Key;
+use fhpa::decision::defaults::Mode;
+use fhpa::decision::drill::FailureDomain;
 use fhpa::decision::names;
 use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
+use fhpa::reconcile::federated_hpa::drill::Drill;
 use fhpa::reconcile::federated_hpa::manifest::{Write, work_name, work_of};
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
@@ -253,6 +256,13 @@ fn stages(live: &LiveState, key: &Key) -> [f64; 4] {
     ]
 }
 
+/// Loses the first cluster, as the leader does; returns the replicas that ran there and those that would run nowhere.
+fn drill(live: &LiveState) -> (u64, u64) {
+    let drill = Drill::new(live, Some(Mode::Distributed), NOW);
+    let loss = drill.loss(FailureDomain::of_clusters(vec![member(0)]));
+    (loss.replicas, loss.short)
+}
+
 fn main() {
     let whole = std::env::args().any(|argument| argument == "--bench");
     let (objects, clusters) = if whole { (10_000, 100) } else { (20, 5) };
@@ -292,4 +302,8 @@ fn main() {
             "resync      {round}: {used:.2} s of a core in {time:.2} s, {objects} objects, {each:.0} us each, {steps} steps planned"
         );
     }
+    let used = processor();
+    let (replicas, short) = drill(&live);
+    let used = (processor() - used).as_secs_f64();
+    println!("drill       {used:.2} s of a core for the loss of a cluster with {replicas} replicas, {short} short");
 }

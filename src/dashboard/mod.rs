@@ -6,6 +6,7 @@
 mod access;
 mod cache;
 mod checkup;
+mod drills;
 mod history;
 mod intake;
 mod live;
@@ -37,6 +38,7 @@ use crate::runtime::watch::{Readers, Watches};
 use access::Access;
 use cache::Cache;
 use checkup::Checkup;
+use drills::Drills;
 pub use checkup::Probes;
 use preview::Preview;
 
@@ -105,6 +107,7 @@ struct Shared {
     zones: Arc<dyn Zones + Send + Sync>,
     zone: String,
     checkup: Checkup,
+    drills: Drills,
     preview: Arc<dyn Preview>,
     previews: Arc<Semaphore>,
     streams: Arc<Semaphore>,
@@ -147,6 +150,7 @@ impl Dashboard {
             zones,
             zone,
             checkup: Checkup::new(probes),
+            drills: Drills::default(),
             preview,
             previews: Arc::new(Semaphore::new(PREVIEWS)),
             streams: Arc::new(Semaphore::new(STREAMS)),

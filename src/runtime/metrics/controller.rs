@@ -32,6 +32,11 @@ struct ReasonLabels {
     reason: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClusterLabels {
+    cluster: String,
+}
+
 /// An execution with this delay counts as late: only an outage of the controller or of the API server, or an object
 /// that was created late, causes it.
 pub const LATE_AFTER: Duration = Duration::from_mins(1);
@@ -56,6 +61,7 @@ pub struct ControllerMetrics {
     pub conditions: ConditionMetrics,
     /// FederatedHPAs in numbers.
     pub objects: ObjectMetrics,
+    uncovered: Family<ClusterLabels, Gauge>,
     overdue: Overdue,
     /// Runs that were not executed within the time allowed.
     pub missed_runs: Counter,
@@ -143,6 +149,11 @@ impl ControllerMetrics {
             distributed,
             conditions: ConditionMetrics::new(r),
             objects: ObjectMetrics::new(r),
+            uncovered: registered(
+                r,
+                "failover_uncovered_replicas",
+                "Replicas of all FederatedHPAs that would run nowhere if the cluster were lost, by the last drill",
+            ),
             overdue: Overdue::new(r),
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
@@ -184,6 +195,19 @@ impl ControllerMetrics {
     /// Sets the number of CronFederatedHPAs that are not Ready for this reason.
     pub fn cron_unready(&self, reason: String, count: i64) {
         self.cron_unready.get_or_create(&ReasonLabels { reason }).set(count);
+    }
+
+    /// Sets the replicas that would run nowhere if a cluster were lost.
+    pub fn uncovered(&self, cluster: &str, replicas: u64) {
+        let labels = ClusterLabels { cluster: cluster.to_owned() };
+        self.uncovered.get_or_create(&labels).set(replicas.try_into().unwrap_or(i64::MAX));
+    }
+
+    /// Removes clusters that are gone.
+    pub fn uncovered_gone(&self, clusters: &[String]) {
+        for cluster in clusters {
+            self.uncovered.remove(&ClusterLabels { cluster: cluster.clone() });
+        }
     }
 
     /// Counts a write that would break a law.
@@ -262,6 +286,7 @@ impl ControllerMetrics {
         if !leads {
             self.conditions.clear();
             self.objects.clear();
+            self.uncovered.clear();
             self.overdue.clear();
         }
     }

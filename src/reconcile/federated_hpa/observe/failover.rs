@@ -48,11 +48,21 @@ pub struct Settings {
     pub replacement: Option<SignedDuration>,
     /// Failovers per second, over all objects; 0: none.
     pub rate: f64,
+    /// `spec.minCoveredLosses` of objects that name none.
+    pub min_covered_losses: i32,
+}
+
+impl Settings {
+    /// Whether the object is to survive the loss of any one cluster.
+    #[must_use]
+    pub fn requires_cover(&self, entry: &FederatedHpaEntry) -> bool {
+        entry.object.spec.min_covered_losses.unwrap_or(self.min_covered_losses) > 0
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { patience: Patience::default(), replacement: Some(REPLACEMENT), rate: 0.5 }
+        Self { patience: Patience::default(), replacement: Some(REPLACEMENT), rate: 0.5, min_covered_losses: 0 }
     }
 }
 
