@@ -79,7 +79,7 @@ fn name(at: usize) -> String {
     format!("web-{at:05}")
 }
 
-fn hpa(at: usize, assigned: &Assigned) -> FederatedHPA {
+fn hpa(at: usize, clusters: usize, assigned: &Assigned) -> FederatedHPA {
     let desired =
         assigned.bounds.iter().enumerate().map(
             |(at, bounds)| json!({"clusterName": member(at), "minReplicas": bounds.min, "maxReplicas": bounds.max}),
@@ -90,7 +90,7 @@ fn hpa(at: usize, assigned: &Assigned) -> FederatedHPA {
         "apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
         "metadata": {"name": name(at), "namespace": "prod", "uid": uid(1, at), "resourceVersion": "1",
             "generation": 1, "finalizers": ["fhpa.karmada.io/finalizer"]},
-        "spec": {"minReplicas": 100, "maxReplicas": 800, "mode": "Distributed",
+        "spec": {"minReplicas": clusters, "maxReplicas": 8 * clusters, "mode": "Distributed",
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name(at)},
             "metrics": [{"type": "Resource",
                 "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]},
@@ -141,7 +141,7 @@ fn measured(object: usize, cluster: usize, status: &mut Value) {
 fn work(cluster: usize, assigned: &Assigned) -> Work {
     let bounds = assigned.bounds.get(cluster).copied().unwrap_or(Bounds { min: 1, max: 8 });
     let (version, held, token) = (HpaVersion::V2, false, TOKEN);
-    let (hpa, cluster) = (hpa(0, assigned), member(cluster));
+    let (hpa, cluster) = (hpa(0, assigned.bounds.len().max(1), assigned), member(cluster));
     let write = Write { cluster: &cluster, bounds, version, outstanding: 8, held, token };
     let mut work = work_of(&hpa, &work_name(&hpa), write);
     let at = "2026-11-20T08:00:00Z";
@@ -175,7 +175,7 @@ fn filled(size: &Size, assigned: &Assigned) -> LiveState {
     let live = LiveState { capacity: Arc::new(Rooms::default()), ..LiveState::default() };
     let mut readers = Readers::default();
     live.cache.read_by(&mut readers);
-    bring(&mut readers.federated_hpas, |take| (0..size.objects).for_each(|at| take(&hpa(at, assigned))));
+    bring(&mut readers.federated_hpas, |take| (0..size.objects).for_each(|at| take(&hpa(at, size.clusters, assigned))));
     bring(&mut readers.resource_bindings, |take| (0..size.objects).for_each(|at| take(&binding(at, size.clusters))));
     bring(&mut readers.clusters, |take| (0..size.clusters).for_each(|at| take(&cluster(at))));
     bring(&mut readers.works, |take| {
@@ -194,7 +194,7 @@ fn filled(size: &Size, assigned: &Assigned) -> LiveState {
     });
     // With the status that this makes of it, each object is at rest.
     for at in 0..size.objects {
-        let mut hpa = hpa(at, assigned);
+        let mut hpa = hpa(at, size.clusters, assigned);
         hpa.metadata.resource_version = Some("2".to_owned());
         look(&live, &Key::new("prod", &name(at)), |_, status| hpa.status = Some(status.whole()));
         readers.federated_hpas.iter_mut().for_each(|intake| intake.put(&hpa));

@@ -10,7 +10,10 @@ use super::cel;
 use super::hpa::{CrossVersionObjectReference, HorizontalPodAutoscalerBehavior, MetricSpec};
 use super::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
 use super::lenient::null_as_default;
-use crate::limits::{CLUSTERS, CLUSTER_NAME, COVERED_LOSSES, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, RECENT_SCALE_UPS, REQUIREMENTS, THRESHOLDS, VALUES, WEIGHTS};
+use crate::limits::{
+    CLUSTER_NAME, CLUSTERS, COVERED_LOSSES, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, RECENT_SCALE_UPS, REQUIREMENTS,
+    THRESHOLDS, VALUES, WEIGHTS,
+};
 
 /// Scales one workload over many member clusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -38,8 +38,8 @@ use crate::runtime::watch::{Readers, Watches};
 use access::Access;
 use cache::Cache;
 use checkup::Checkup;
-use drills::Drills;
 pub use checkup::Probes;
+use drills::Drills;
 use preview::Preview;
 
 /// Most open connections: a browser opens six for each window.

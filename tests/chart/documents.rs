@@ -108,7 +108,8 @@ fn every_reason_is_explained_and_nothing_else() {
 #[test]
 fn reasons_that_other_documents_name_exist() {
     let known = reasons();
-    let (mut seen, types) = (0, ["AbleToScale", "FailoverCovered", "FailoverPaused", "ScalingActive", "ScalingLimited"]);
+    let (mut seen, types) =
+        (0, ["AbleToScale", "FailoverCovered", "FailoverPaused", "ScalingActive", "ScalingLimited"]);
     for guide in ["docs/distributed.md", "docs/centralized.md", "docs/operations.md", "docs/cron.md"] {
         let document = text(guide);
         let spans = document.split('`').skip(1).step_by(2);

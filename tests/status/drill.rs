@@ -117,8 +117,11 @@ async fn a_cluster_that_is_scaled_to_zero_is_woken_for_what_those_that_run_have_
         share.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         share
     };
-    let shares = json!([share("member1", json!({})), share("member2", json!({})),
-        share("member3", json!({"scaledToZero": true}))]);
+    let shares = json!([
+        share("member1", json!({})),
+        share("member2", json!({})),
+        share("member3", json!({"scaledToZero": true}))
+    ]);
     let whole = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}, "minReplicas": 1,
         "maxReplicas": 18, "scalingToZero": true});
     let status = json!({"currentReplicas": 6, "desiredReplicas": 6, "clusterHPADesired": shares});

@@ -28,9 +28,13 @@ impl Asked {
             }
             domains.push(FailureDomain::of_clusters(self.lose));
         }
-        let named =
-            [(DomainKind::Zone, self.zones), (DomainKind::Region, self.regions), (DomainKind::Provider, self.providers)];
-        for (kind, name) in named.into_iter().flat_map(|(kind, names)| names.into_iter().map(move |name| (kind, name))) {
+        let named = [
+            (DomainKind::Zone, self.zones),
+            (DomainKind::Region, self.regions),
+            (DomainKind::Provider, self.providers),
+        ];
+        for (kind, name) in named.into_iter().flat_map(|(kind, names)| names.into_iter().map(move |name| (kind, name)))
+        {
             let own = || all.iter().filter(|domain| domain.kind == kind);
             let others = || listed(own().flat_map(|domain| &domain.names).map(String::as_str).collect());
             let found = own().find(|domain| domain.names.contains(&name));

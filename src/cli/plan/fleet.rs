@@ -76,7 +76,9 @@ impl Manifests {
             let Some(binding) = objects.bindings.get(at).filter(|binding| idle(binding)).cloned() else { continue };
             let (binding, works) = divided(hpa, binding, &objects, now);
             objects.works.extend(works);
-            objects.bindings.get_mut(at).into_iter().for_each(|known| *known = binding.clone());
+            if let Some(known) = objects.bindings.get_mut(at) {
+                *known = binding;
+            }
         }
         Ok(Fleet { hpas, objects })
     }
@@ -89,8 +91,7 @@ fn divided(
     fleet: &Objects,
     now: Timestamp,
 ) -> (ResourceBinding, Vec<crate::api::Work>) {
-    let mut own =
-        Objects { bindings: vec![binding.clone()], clusters: fleet.clusters.clone(), works: Vec::new() };
+    let mut own = Objects { bindings: vec![binding.clone()], clusters: fleet.clusters.clone(), works: Vec::new() };
     let first = |forecast: &Forecast<'_>| {
         let plan = forecast.plan;
         let shares = plan.shares.iter().filter(|share| share.kept().is_some()).map(|share| {

@@ -28,8 +28,7 @@ enum Tab {
 }
 
 impl Tab {
-    const ALL: [Self; 6] =
-        [Self::Fleet, Self::Clusters, Self::Cron, Self::WhatIf, Self::Drill, Self::Doctor];
+    const ALL: [Self; 6] = [Self::Fleet, Self::Clusters, Self::Cron, Self::WhatIf, Self::Drill, Self::Doctor];
 
     const fn link(self) -> (&'static str, &'static str) {
         match self {

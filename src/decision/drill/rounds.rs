@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Shortage;
-use crate::decision::plan::{AssignmentHash, Bounds, Memory, Note, Plan, Request};
+use crate::decision::plan::{AssignmentHash, Bounds, Memory, Note, Plan, Request, Share};
 use crate::decision::split::Replicas;
 
 /// Most plans for one object: the first asks the clusters that run it, a further one wakes those at zero.
@@ -42,7 +42,7 @@ impl Round {
                 let more = memory.replacement_replicas().saturating_sub(cluster.current.unwrap_or_default());
                 given = given.saturating_add(more);
             }
-            kept.push((share.and_then(|share| share.kept()), memory));
+            kept.push((share.and_then(Share::kept), memory));
         }
         let nobody = plan.notes.iter().any(|note| matches!(note, Note::NoCandidates | Note::AllLost { .. }));
         Self { fails_over, nobody, open, given, hash: plan.assignment_hash, kept }
@@ -65,7 +65,13 @@ impl Round {
     /// Of the `ran` replicas of the lost clusters, those that would run nowhere, and why. `waits`: the lost clusters may
     /// not fail over; `paused`: because so many are away.
     #[must_use]
-    pub fn shortage(&self, request: &Request<'_>, ran: Replicas, waits: bool, paused: bool) -> Option<(Replicas, Shortage)> {
+    pub fn shortage(
+        &self,
+        request: &Request<'_>,
+        ran: Replicas,
+        waits: bool,
+        paused: bool,
+    ) -> Option<(Replicas, Shortage)> {
         let short = if self.fails_over { ran.saturating_sub(self.given) } else { ran };
         let why = match short {
             0 => return None,

@@ -53,7 +53,7 @@ impl Drill {
         let fleet = live.cache.fleet();
         let keys = live.cache.keys();
         let mut objects: Vec<Placed> =
-            keys.into_iter().filter_map(|key| Placed::of(live.cache.view(&key)?, key, &fleet, mode)).collect();
+            keys.into_iter().filter_map(|key| Placed::of(&live.cache.view(&key)?, key, &fleet, mode)).collect();
         objects.sort_by(|one, other| one.standing.cmp(&other.standing));
         let ledger = live.ledger.lock().clone();
         Self { live: live.clone(), now, fleet, objects, ledger }
@@ -147,7 +147,9 @@ impl Drill {
         observed.leave_promised(&self.live, ledger, view, binding, self.now);
         for cluster in &mut observed.request.clusters {
             let known = object.at_load.iter().find(|(at, _)| Some(*at) == place(&self.fleet, cluster.name));
-            known.into_iter().for_each(|(_, at)| at.enter(cluster, lost.contains(cluster.name)));
+            if let Some((_, at)) = known {
+                at.enter(cluster, lost.contains(cluster.name));
+            }
         }
         let clusters = observed.request.clusters.iter().filter(|cluster| lost.contains(cluster.name));
         let ran = clusters.map(|cluster| cluster.current.or(cluster.entry).unwrap_or_default());
@@ -190,17 +192,17 @@ impl Drill {
 }
 
 impl Placed {
-    fn of(view: View, key: Key, fleet: &Fleet, mode: Option<Mode>) -> Option<Self> {
+    fn of(view: &View, key: Key, fleet: &Fleet, mode: Option<Mode>) -> Option<Self> {
         let entry = &view.federated_hpa;
         let divided = entry.mode().or(mode) == Some(Mode::Distributed) && !entry.deleting();
         if !divided || view.rival().is_some() {
             return None;
         }
-        let (binding, _) = placed(&view)?;
+        let (binding, _) = placed(view)?;
         let entered = binding.entries().iter().map(|(name, _)| name);
         let reported = binding.reports().map(|(name, _)| name);
         let places: BTreeSet<u32> = entered.chain(reported).filter_map(|name| place(fleet, name)).collect();
-        let standing = standing(&view, binding, Rank::Replace);
+        let standing = standing(view, binding, Rank::Replace);
         let generation = entry.object.metadata.generation;
         Some(Self { standing, key, generation, places: places.into_iter().collect(), at_load: Box::default() })
     }

@@ -110,6 +110,12 @@ fn replacements(r: &mut Registry) -> [Counter; 2] {
         .map(|(name, help)| registered(r, name, help))
 }
 
+/// What drills find.
+fn uncovered(r: &mut Registry) -> Family<ClusterLabels, Gauge> {
+    let help = "Replicas of all FederatedHPAs that would run nowhere if the cluster were lost, by the last drill";
+    registered(r, "failover_uncovered_replicas", help)
+}
+
 /// Writes that a plan held back or told, by law.
 fn refusals(r: &mut Registry) -> [Counter; Law::ALL.len()] {
     let help = "Writes that would break a law by what is known, by law: raises beyond maxReplicas, which wait (Budget); \
@@ -149,11 +155,7 @@ impl ControllerMetrics {
             distributed,
             conditions: ConditionMetrics::new(r),
             objects: ObjectMetrics::new(r),
-            uncovered: registered(
-                r,
-                "failover_uncovered_replicas",
-                "Replicas of all FederatedHPAs that would run nowhere if the cluster were lost, by the last drill",
-            ),
+            uncovered: uncovered(r),
             overdue: Overdue::new(r),
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
@@ -313,6 +315,28 @@ mod tests {
 
     use crate::decision::backoff::ErrorClass;
     use crate::runtime::metrics::Metrics;
+
+    #[test]
+    fn what_losses_leave_uncovered_is_told_by_cluster_while_this_process_leads() {
+        let metrics = Metrics::new();
+        let counted = metrics.controller();
+        let shown = || {
+            let text = metrics.text();
+            text.lines()
+                .filter(|line| line.starts_with("fhpa_failover_uncovered_replicas{"))
+                .map(str::to_owned)
+                .collect()
+        };
+        counted.leads(true);
+        counted.uncovered("member1", 3);
+        counted.uncovered("member2", 0);
+        counted.uncovered_gone(&["member2".to_owned()]);
+        let told: Vec<String> = shown();
+        assert_eq!(told, [r#"fhpa_failover_uncovered_replicas{cluster="member1"} 3"#]);
+        counted.leads(false);
+        let told: Vec<String> = shown();
+        assert_eq!(told.len(), 0, "another process tells it now");
+    }
 
     #[test]
     fn what_the_controller_does_is_counted() {

@@ -165,7 +165,8 @@ async fn the_condition_says_while_the_loss_of_a_cluster_is_not_covered() {
     let stage = fleet(&[4, 4], &[1, 2]).await;
     stage.patch("Deployment", "w2", json!({"spec": {"replicas": 0}})).await;
     let one = leads(&stage, "one").await;
-    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}, "minCoveredLosses": 1});
+    let aggregated =
+        json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}, "minCoveredLosses": 1});
     scaled(&stage, 1, 2, 4, &aggregated).await;
     stage.pass(200).await;
     let (status, message) = covered(&stage, "w1").await.unwrap();

@@ -124,11 +124,27 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::FederatedHPA;
+    use crate::api::federated_hpa::FederatedHPASpec;
     use crate::decision::ledger::Rank;
     use std::cmp::Reverse;
 
     fn standing(key: &Key, priority: i32) -> Standing {
         Standing { rank: Rank::Replace, priority: Reverse(priority), created: None, name: key.to_string() }
+    }
+
+    #[test]
+    fn what_an_object_asks_for_comes_before_the_default_of_the_installation() {
+        let entry = |losses: Option<i32>| {
+            let spec = FederatedHPASpec { min_covered_losses: losses, ..FederatedHPASpec::default() };
+            FederatedHpaEntry::of(&FederatedHPA::new("web", spec))
+        };
+        let requires = |default, losses| {
+            let settings = Settings { min_covered_losses: default, ..Settings::default() };
+            settings.requires_cover(&entry(losses))
+        };
+        assert_eq!([None, Some(0), Some(1)].map(|losses| requires(0, losses)), [false, false, true]);
+        assert_eq!([None, Some(0), Some(1)].map(|losses| requires(1, losses)), [true, false, true]);
     }
 
     #[tokio::test(start_paused = true)]
