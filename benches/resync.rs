@@ -19,8 +19,11 @@ use std::time::Duration;
 
 use fhpa::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use fhpa::controller::key::Key;
+use fhpa::decision::defaults::Mode;
+use fhpa::decision::drill::FailureDomain;
 use fhpa::decision::names;
 use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
+use fhpa::reconcile::federated_hpa::drill::Drill;
 use fhpa::reconcile::federated_hpa::manifest::{Write, work_name, work_of};
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
@@ -76,7 +79,7 @@ fn name(at: usize) -> String {
     format!("web-{at:05}")
 }
 
-fn hpa(at: usize, assigned: &Assigned) -> FederatedHPA {
+fn hpa(at: usize, clusters: usize, assigned: &Assigned) -> FederatedHPA {
     let desired =
         assigned.bounds.iter().enumerate().map(
             |(at, bounds)| json!({"clusterName": member(at), "minReplicas": bounds.min, "maxReplicas": bounds.max}),
@@ -87,7 +90,7 @@ fn hpa(at: usize, assigned: &Assigned) -> FederatedHPA {
         "apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
         "metadata": {"name": name(at), "namespace": "prod", "uid": uid(1, at), "resourceVersion": "1",
             "generation": 1, "finalizers": ["fhpa.karmada.io/finalizer"]},
-        "spec": {"minReplicas": 100, "maxReplicas": 800, "mode": "Distributed",
+        "spec": {"minReplicas": clusters, "maxReplicas": 8 * clusters, "mode": "Distributed",
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name(at)},
             "metrics": [{"type": "Resource",
                 "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]},
@@ -138,7 +141,7 @@ fn measured(object: usize, cluster: usize, status: &mut Value) {
 fn work(cluster: usize, assigned: &Assigned) -> Work {
     let bounds = assigned.bounds.get(cluster).copied().unwrap_or(Bounds { min: 1, max: 8 });
     let (version, held, token) = (HpaVersion::V2, false, TOKEN);
-    let (hpa, cluster) = (hpa(0, assigned), member(cluster));
+    let (hpa, cluster) = (hpa(0, assigned.bounds.len().max(1), assigned), member(cluster));
     let write = Write { cluster: &cluster, bounds, version, outstanding: 8, held, token };
     let mut work = work_of(&hpa, &work_name(&hpa), write);
     let at = "2026-11-20T08:00:00Z";
@@ -172,7 +175,7 @@ fn filled(size: &Size, assigned: &Assigned) -> LiveState {
     let live = LiveState { capacity: Arc::new(Rooms::default()), ..LiveState::default() };
     let mut readers = Readers::default();
     live.cache.read_by(&mut readers);
-    bring(&mut readers.federated_hpas, |take| (0..size.objects).for_each(|at| take(&hpa(at, assigned))));
+    bring(&mut readers.federated_hpas, |take| (0..size.objects).for_each(|at| take(&hpa(at, size.clusters, assigned))));
     bring(&mut readers.resource_bindings, |take| (0..size.objects).for_each(|at| take(&binding(at, size.clusters))));
     bring(&mut readers.clusters, |take| (0..size.clusters).for_each(|at| take(&cluster(at))));
     bring(&mut readers.works, |take| {
@@ -191,7 +194,7 @@ fn filled(size: &Size, assigned: &Assigned) -> LiveState {
     });
     // With the status that this makes of it, each object is at rest.
     for at in 0..size.objects {
-        let mut hpa = hpa(at, assigned);
+        let mut hpa = hpa(at, size.clusters, assigned);
         hpa.metadata.resource_version = Some("2".to_owned());
         look(&live, &Key::new("prod", &name(at)), |_, status| hpa.status = Some(status.whole()));
         readers.federated_hpas.iter_mut().for_each(|intake| intake.put(&hpa));
@@ -253,6 +256,13 @@ fn stages(live: &LiveState, key: &Key) -> [f64; 4] {
     ]
 }
 
+/// Loses the first cluster, as the leader does; returns the replicas that ran there and those that would run nowhere.
+fn drill(live: &LiveState) -> (u64, u64) {
+    let drill = Drill::new(live, Some(Mode::Distributed), NOW);
+    let loss = drill.loss(FailureDomain::of_clusters(vec![member(0)]));
+    (loss.replicas, loss.short)
+}
+
 fn main() {
     let whole = std::env::args().any(|argument| argument == "--bench");
     let (objects, clusters) = if whole { (10_000, 100) } else { (20, 5) };
@@ -292,4 +302,8 @@ fn main() {
             "resync      {round}: {used:.2} s of a core in {time:.2} s, {objects} objects, {each:.0} us each, {steps} steps planned"
         );
     }
+    let used = processor();
+    let (replicas, short) = drill(&live);
+    let used = (processor() - used).as_secs_f64();
+    println!("drill       {used:.2} s of a core for the loss of a cluster with {replicas} replicas, {short} short");
 }

@@ -41,5 +41,7 @@ pub const PRIORITIES: RangeInclusive<i32> = -1_000_000_000..=1_000_000_000;
 pub const THRESHOLDS: RangeInclusive<i32> = 0..=1_000_000;
 /// `autoscaleMultiClusterDelay`: up to a day, in seconds.
 pub const DELAYS: RangeInclusive<i32> = 0..=86_400;
+/// `minCoveredLosses`: of no cluster, or of any one.
+pub const COVERED_LOSSES: RangeInclusive<i32> = 0..=1;
 /// Smallest `maxDelaySeconds`: a shorter one would make runs late in a busy minute.
 pub const LATENESS: i64 = 10;

@@ -56,7 +56,7 @@ fn and<const N: usize>(mut rules: Value, more: [Value; N]) -> Value {
 }
 
 /// The fields of `FederatedHPA.spec` that only Distributed mode has, and when the value of each is not its default.
-const DISTRIBUTED: [(&str, &str); 6] = [
+const DISTRIBUTED: [(&str, &str); 7] = [
     ("federatedHPAAssignment", ""),
     (
         "clusterAffinity",
@@ -68,6 +68,7 @@ const DISTRIBUTED: [(&str, &str); 6] = [
     ("scaleAssist", " && !self.scaleAssist"),
     ("scalingToZero", " && self.scalingToZero"),
     ("clusterHPAPreference", " && size(self.clusterHPAPreference) > 0"),
+    ("minCoveredLosses", " && self.minCoveredLosses > 0"),
 ];
 
 /// `FederatedHPA.spec`.

@@ -11,8 +11,8 @@ use super::hpa::{CrossVersionObjectReference, HorizontalPodAutoscalerBehavior, M
 use super::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
 use super::lenient::null_as_default;
 use crate::limits::{
-    CLUSTER_NAME, CLUSTERS, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, RECENT_SCALE_UPS, REQUIREMENTS, THRESHOLDS,
-    VALUES, WEIGHTS,
+    CLUSTER_NAME, CLUSTERS, COVERED_LOSSES, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, RECENT_SCALE_UPS, REQUIREMENTS,
+    THRESHOLDS, VALUES, WEIGHTS,
 };
 
 /// Scales one workload over many member clusters.
@@ -92,6 +92,11 @@ pub struct FederatedHPASpec {
     #[serde(rename = "clusterHPAPreference", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = CLUSTERS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["clusterName"]))]
     pub cluster_hpa_preference: Option<Vec<ClusterHPAPreference>>,
+    /// 1: the condition `FailoverCovered` says whether the others would run the replicas of any one cluster that is lost.
+    /// 0: nothing is said. Default: that of the installation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = *COVERED_LOSSES.start(), max = *COVERED_LOSSES.end()))]
+    pub min_covered_losses: Option<i32>,
 }
 
 /// How min and max are divided over the clusters.

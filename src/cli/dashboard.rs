@@ -12,7 +12,7 @@ use super::names;
 use super::plan::{Planner, PlannerArgs};
 use super::terminal::Color;
 use crate::dashboard::{Dashboard, Options, Probes, loopback};
-use crate::run::LeaseArgs;
+use crate::run::{LeaseArgs, PatienceArgs};
 use crate::runtime::clock;
 use crate::runtime::zones::ZoneDatabase;
 
@@ -32,13 +32,15 @@ pub struct Args {
     lease: LeaseArgs,
     #[command(flatten)]
     planner: PlannerArgs,
+    #[command(flatten)]
+    patience: PatienceArgs,
 }
 
 const EXAMPLES: &str = "\
 The command prints an address with a token: open it in a browser on this machine. The page only reads, with the \
 rights of the user and by one watch for each kind, and says what the user may not read. A form shows what an \
-edit would do, as `fhpa plan` does; the flags for estimators, Centralized mode and rules are those of `fhpa \
-plan`. Ctrl-C stops it.
+edit would do, as `fhpa plan` does, and a page what would not run if clusters were lost, as `fhpa drill` does; the \
+flags for estimators, Centralized mode, failover and rules are those of these commands. Ctrl-C stops it.
 
 Examples:
   fhpa dashboard
@@ -75,7 +77,7 @@ impl Args {
     }
 
     async fn serve(self, color: Color) -> Result<(), String> {
-        let Self { listen, namespace, connection, lease, planner } = self;
+        let Self { listen, namespace, connection, lease, planner, patience } = self;
         let unheard = |error| format!("signals cannot be received: {error}");
         let mut interrupted = signal(SignalKind::interrupt()).map_err(unheard)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
@@ -89,7 +91,7 @@ impl Args {
             zones: Arc::new(ZoneDatabase::open()),
             zone: planner.zone(),
             probes: Probes { lease: (lease_namespace, lease_name), estimators: planner.estimators() },
-            preview: Arc::new(Planner::of(planner)),
+            preview: Arc::new(Planner::of(planner).patient(patience.settings())),
         };
         let dashboard = Dashboard::bind(options).await.map_err(|error| error.to_string())?;
         // A reader that exits early has seen enough.

@@ -32,6 +32,7 @@ reads! {
         "scaleAssist" => scale_assist,
         "scalingToZero" => scaling_to_zero,
         "clusterHPAPreference" => cluster_hpa_preference,
+        "minCoveredLosses" => min_covered_losses,
     }
     Assignment<'de> {
         "federatedHPAAssignmentType" => type_,

@@ -39,6 +39,7 @@ pub fn federated_hpa_subject(hpa: &FederatedHPA<'_>, json: &str) -> Own {
     let nested = spec.assignment.is_some()
         || spec.cluster_affinity.is_some()
         || spec.autoscale_multi_cluster_delay.is_some()
+        || spec.min_covered_losses.is_some()
         // An empty list is one that the user wrote, too.
         || json.contains("clusterHPAPreference");
     if nested {
@@ -103,8 +104,8 @@ pub fn restricting(object: &Value) -> Vec<String> {
     let mut fields = Vec::new();
     for (name, value) in own {
         match &*name {
-            // These allow more replicas or clusters, or select how fhpa works.
-            "autoscaleMultiClusterDelay" | "mode" | "scaleAssist" | "scalingToZero" => {}
+            // These allow more replicas or clusters, or select how fhpa works and what it tells.
+            "autoscaleMultiClusterDelay" | "minCoveredLosses" | "mode" | "scaleAssist" | "scalingToZero" => {}
             "suspend" if value != true => {}
             "federatedHPAAssignment" => {
                 let preferences =

@@ -6,6 +6,7 @@
 mod access;
 mod cache;
 mod checkup;
+mod drills;
 mod history;
 mod intake;
 mod live;
@@ -38,6 +39,7 @@ use access::Access;
 use cache::Cache;
 use checkup::Checkup;
 pub use checkup::Probes;
+use drills::Drills;
 use preview::Preview;
 
 /// Most open connections: a browser opens six for each window.
@@ -105,6 +107,7 @@ struct Shared {
     zones: Arc<dyn Zones + Send + Sync>,
     zone: String,
     checkup: Checkup,
+    drills: Drills,
     preview: Arc<dyn Preview>,
     previews: Arc<Semaphore>,
     streams: Arc<Semaphore>,
@@ -147,6 +150,7 @@ impl Dashboard {
             zones,
             zone,
             checkup: Checkup::new(probes),
+            drills: Drills::default(),
             preview,
             previews: Arc::new(Semaphore::new(PREVIEWS)),
             streams: Arc::new(Semaphore::new(STREAMS)),

@@ -1,12 +1,32 @@
-//! What an edit would do: asked by the page, answered by the command line (`fhpa plan`). No I/O.
+//! What an edit or a loss would do: asked by pages, answered by the command line (`fhpa plan`, `fhpa drill`). No I/O.
+
+use std::time::Duration;
 
 use kube::Client;
+
+use crate::decision::drill::Loss;
 
 /// Plans of manifests on the clusters as they are.
 pub trait Preview: Send + Sync {
     /// The findings and the plans of the FederatedHPAs in `manifest`, YAML or JSON. Called where blocking is allowed,
     /// within a runtime.
     fn preview(&self, client: &Client, manifest: &str) -> Previewed;
+
+    /// What would not run if each failure domain were lost, of each as many objects as `most`. It begins with no
+    /// further domain after this time. Called where blocking is allowed, within a runtime.
+    ///
+    /// # Errors
+    /// Why the control plane cannot be read.
+    fn drill(&self, client: &Client, most: usize, patience: Duration) -> Result<Drilled, String>;
+}
+
+/// What losses would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Drilled {
+    /// The losses, each with the objects that would be short.
+    pub losses: Vec<Loss>,
+    /// Failure domains for which there was no time.
+    pub left: usize,
 }
 
 /// What an edit would do.

@@ -55,6 +55,7 @@ fn routed(shared: &Arc<Shared>, events: MethodRouter<Arc<Shared>>) -> Router {
         .route("/cron", get(crons))
         .route("/cron/{namespace}/{name}", get(cron))
         .route("/doctor", get(doctor))
+        .route("/drill", get(drill))
         .route("/what-if", get(form).post(what_if))
         .route("/events", events)
         .route("/style.css", asset("text/css; charset=utf-8", include_str!("assets/style.css")))
@@ -151,6 +152,14 @@ async fn doctor(State(shared): App, RawQuery(query): RawQuery) -> Response {
     shared.checkup.run(&shared.client, || shared.cache.now()).await;
     // A reload of the page does not run them again.
     (StatusCode::SEE_OTHER, [(LOCATION, "/doctor")]).into_response()
+}
+
+async fn drill(State(shared): App, RawQuery(query): RawQuery) -> Response {
+    if query.as_deref() != Some("run=now") {
+        return html(StatusCode::OK, page::drill::page(&shared));
+    }
+    shared.drills.run(&shared.client, &shared.preview, || shared.cache.now()).await;
+    (StatusCode::SEE_OTHER, [(LOCATION, "/drill")]).into_response()
 }
 
 async fn form(State(shared): App, RawQuery(query): RawQuery) -> Response {

@@ -14,11 +14,12 @@ pub const SPEC: &str = "fhpa.karmada.io/spec";
 pub const MODE: &str = "fhpa.karmada.io/mode";
 
 /// Members of a FederatedHPA's spec that Karmada's definition does not know.
-pub const OF_FEDERATED_HPA: [&str; 8] = [
+pub const OF_FEDERATED_HPA: [&str; 9] = [
     "autoscaleMultiClusterDelay",
     "clusterAffinity",
     "clusterHPAPreference",
     "federatedHPAAssignment",
+    "minCoveredLosses",
     "mode",
     "scaleAssist",
     "scalingToZero",

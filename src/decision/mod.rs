@@ -7,6 +7,7 @@ pub mod cron;
 pub mod defaults;
 pub mod division;
 pub mod drift_backoff;
+pub mod drill;
 pub mod excerpt;
 pub mod failovers;
 pub mod few;

@@ -27,6 +27,7 @@ use crate::reconcile::cron_federated_hpa::reconcile::CronWorker;
 use crate::reconcile::cron_federated_hpa::report::Reporter;
 use crate::reconcile::federated_hpa::cache::Cache;
 use crate::reconcile::federated_hpa::centralized;
+use crate::reconcile::federated_hpa::drills::Drills;
 use crate::reconcile::federated_hpa::observe::capacity::{Capacity, Unknown};
 use crate::reconcile::federated_hpa::observe::failover;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
@@ -69,6 +70,7 @@ pub struct Controller {
     engine: Engine<CronWorker>,
     live: LiveState,
     distributed: Engine<FederatedHpaWorker>,
+    drills: Drills,
     poster: Poster,
     events: Events,
     metrics: Arc<ControllerMetrics>,
@@ -120,7 +122,7 @@ impl Controller {
             metrics: Arc::clone(&metrics),
             clock: Arc::clone(&clock),
         };
-        let distributed = FederatedHpaWorker::new(Parts {
+        let worker = FederatedHpaWorker::new(Parts {
             client: client.clone(),
             live: live.clone(),
             targets: Arc::clone(&targets),
@@ -129,14 +131,21 @@ impl Controller {
             centralized,
             reporter,
         });
-        let distributed = Engine::new(Arc::new(distributed), Arc::clone(&clock), concurrency);
+        let drills = Drills {
+            coverage: Arc::clone(&worker.coverage),
+            live: live.clone(),
+            mode: stored_mode,
+            clock: Arc::clone(&clock),
+            metrics: Arc::clone(&metrics),
+        };
+        let distributed = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
         let executor = Executor { targets, clock: Arc::clone(&clock) };
         let reporter = Reporter { events: events.clone(), metrics: Arc::clone(&metrics), clock: Arc::clone(&clock) };
         let lanes = Lanes::default();
         let worker =
             CronWorker { client, cache: cron_cache, confirmer, executor, lanes, clock: Arc::clone(&clock), reporter };
         let engine = Engine::new(Arc::new(worker), Arc::clone(&clock), concurrency);
-        Self { reader, engine, live, distributed, poster, events, metrics, freeze, clock }
+        Self { reader, engine, live, distributed, drills, poster, events, metrics, freeze, clock }
     }
 
     /// Input of reconciles: also enough for a preview.
@@ -158,7 +167,8 @@ impl Controller {
             metrics: self.metrics,
             clock: self.clock,
         };
-        Idle { engine: self.engine, distributed: self.distributed, poster: self.poster, gate }
+        let Self { engine, distributed, drills, poster, .. } = self;
+        Idle { engine, distributed, drills, poster, gate }
     }
 }
 
@@ -166,6 +176,7 @@ impl Controller {
 pub struct Idle {
     engine: Engine<CronWorker>,
     distributed: Engine<FederatedHpaWorker>,
+    drills: Drills,
     poster: Poster,
     gate: Gate,
 }
@@ -177,7 +188,9 @@ impl Idle {
         let (sender, acts) = watch::channel(None);
         let (over, ended) = watch::channel(false);
         let engines = async {
-            tokio::join!(self.engine.run(acts.clone(), stop.clone()), self.distributed.run(acts, stop));
+            let (crons, drills) =
+                (self.engine.run(acts.clone(), stop.clone()), self.drills.run(acts.clone(), stop.clone()));
+            tokio::join!(crons, drills, self.distributed.run(acts, stop));
             // The last events are posted, too.
             over.send_replace(true);
         };

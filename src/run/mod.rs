@@ -14,6 +14,6 @@ mod roles;
 pub mod webhook;
 
 pub(crate) use args::duration;
-pub use args::{CentralizedArgs, ControlPlaneArgs, LeaseArgs};
+pub use args::{CentralizedArgs, ControlPlaneArgs, LeaseArgs, PatienceArgs};
 
 pub use crate::estimator::grpc::Address as EstimatorAddress;

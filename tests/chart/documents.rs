@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::CommandFactory as _;
 use fhpa::cli::Cli;
+use fhpa::decision::drill::Shortage;
 use fhpa::decision::health;
 use fhpa::decision::hpa::stabilization::Stabilized;
 use fhpa::install::doctor::{CheckState, TROUBLES};
@@ -31,6 +32,7 @@ const BEFORE: &[&str] = &[
 const NO_REASONS: &[&str] = &[
     "AbleToScale",
     "Exists",
+    "FailoverCovered",
     "FailoverPaused",
     "False",
     "Other",
@@ -76,6 +78,7 @@ fn reasons() -> BTreeSet<String> {
             }
         }
     }
+    found.extend(Shortage::ALL.map(|one| one.code().to_owned()));
     found.extend([Stabilized::No, Stabilized::Up, Stabilized::Down].map(|one| one.reason().to_owned()));
     let report = text("src/reconcile/federated_hpa/status/report.rs");
     let codes = reference::codes("src/decision/plan/reason.rs", "Why");
@@ -105,7 +108,8 @@ fn every_reason_is_explained_and_nothing_else() {
 #[test]
 fn reasons_that_other_documents_name_exist() {
     let known = reasons();
-    let (mut seen, types) = (0, ["AbleToScale", "FailoverPaused", "ScalingActive", "ScalingLimited"]);
+    let (mut seen, types) =
+        (0, ["AbleToScale", "FailoverCovered", "FailoverPaused", "ScalingActive", "ScalingLimited"]);
     for guide in ["docs/distributed.md", "docs/centralized.md", "docs/operations.md", "docs/cron.md"] {
         let document = text(guide);
         let spans = document.split('`').skip(1).step_by(2);

@@ -51,6 +51,8 @@ pub fn filled() -> Metrics {
     }
     let upstream = [("Ready", "False", "UpstreamControllersRunning")];
     metrics.controller().conditions.set("upstream", upstream.into_iter());
+    metrics.controller().conditions.set("covered", [("FailoverCovered", "False", "RoomMissing")].into_iter());
+    metrics.controller().uncovered("member1", 1);
     metrics.controller().conditions.set("suspended", [("Ready", "True", "Suspended")].into_iter());
     metrics.controller().cron_unready("TargetNotFound".to_owned(), 1);
     metrics.controller().objects.limit(1);

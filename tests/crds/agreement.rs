@@ -97,6 +97,7 @@ fn good() -> Vec<Value> {
                 ("/spec/federatedHPAAssignment", Value::Null),
                 ("/spec/clusterAffinity", json!({"clusterNames": [], "exclude": []})),
                 ("/spec/autoscaleMultiClusterDelay", json!(0)),
+                ("/spec/minCoveredLosses", json!(0)),
                 ("/spec/clusterHPAPreference", json!([])),
             ],
         ),
@@ -189,6 +190,9 @@ const BAD: &[Bad] = bad! {
     centralized {"/spec/clusterAffinity": {"labelSelector": {}}} "spec.clusterAffinity"
     centralized {"/spec/clusterAffinity": {"fieldSelector": {}}} "spec.clusterAffinity"
     centralized {"/spec/autoscaleMultiClusterDelay": 1} "spec.autoscaleMultiClusterDelay"
+    centralized {"/spec/minCoveredLosses": 1} "spec.minCoveredLosses"
+    federated_hpa {"/spec/minCoveredLosses": (-1)} "spec.minCoveredLosses"
+    federated_hpa {"/spec/minCoveredLosses": (limits::COVERED_LOSSES.end() + 1)} "spec.minCoveredLosses"
     centralized {"/spec/scaleAssist": false} "spec.scaleAssist"
     centralized {"/spec/scalingToZero": true} "spec.scalingToZero"
     centralized {"/spec/clusterHPAPreference": [{"clusterName": "m1", "maxResourceUsage": 1}]} "spec.clusterHPAPreference"

@@ -37,6 +37,7 @@ pub(super) fn federated_hpa() -> Value {
                 "stabilizationWindowSeconds": 300, "selectPolicy": "Max", "tolerance": "0.1",
                 "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}},
             "mode": "Distributed", "autoscaleMultiClusterDelay": 30, "scaleAssist": true, "scalingToZero": false,
+            "minCoveredLosses": 1,
             "federatedHPAAssignment": {"federatedHPAAssignmentType": "StaticWeighted", "clusterAutoscalingPreference": [
                 {"targetCluster": {"clusterNames": ["m1"]}, "staticWeight": 2, "autoscalingMinThreshold": 1, "autoscalingMaxThreshold": 4},
                 {"targetCluster": {"fieldSelector": {"matchExpressions": [{"key": "region", "operator": "In", "values": ["eu"]}]}},
@@ -50,7 +51,7 @@ pub(super) fn federated_hpa() -> Value {
 pub(super) fn centralized() -> Value {
     let mut object = federated_hpa();
     let spec = object["spec"].as_object_mut().unwrap();
-    for field in ["federatedHPAAssignment", "autoscaleMultiClusterDelay", "clusterHPAPreference"] {
+    for field in ["federatedHPAAssignment", "autoscaleMultiClusterDelay", "clusterHPAPreference", "minCoveredLosses"] {
         spec.remove(field);
     }
     spec.insert("mode".into(), json!("Centralized"));

@@ -2,8 +2,9 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
-use fhpa::dashboard::preview::{Preview, Previewed};
+use fhpa::dashboard::preview::{Drilled, Preview, Previewed};
 use fhpa::dashboard::{Dashboard, Options, Probes};
 use fhpa::estimator::grpc::Address;
 use fhpa::runtime::zones::ZoneDatabase;
@@ -21,6 +22,10 @@ struct NoPreview;
 impl Preview for NoPreview {
     fn preview(&self, _: &Client, _: &str) -> Previewed {
         Previewed::default()
+    }
+
+    fn drill(&self, _: &Client, _: usize, _: Duration) -> Result<Drilled, String> {
+        Ok(Drilled::default())
     }
 }
 

@@ -153,6 +153,7 @@ const PATHS: &[&str] = &[
     "/cron",
     "/cron/shop/hours",
     "/doctor",
+    "/drill",
     "/what-if",
     "/what-if?object=shop/web",
 ];
@@ -207,8 +208,11 @@ async fn every_page_is_well_formed_and_accessible() {
         assert!(faults(&page).is_empty(), "{path}: {:#?}", faults(&page));
     }
     assert_eq!(stand.get("/doctor?run=now").await.code, 303);
-    let doctor = stand.get("/doctor").await.body;
-    assert!(faults(&doctor).is_empty(), "{:#?}", faults(&doctor));
+    assert_eq!(stand.get("/drill?run=now").await.code, 303);
+    for path in ["/doctor", "/drill"] {
+        let page = stand.get(path).await.body;
+        assert!(faults(&page).is_empty(), "{path}: {:#?}", faults(&page));
+    }
 }
 
 #[test]
@@ -239,6 +243,7 @@ async fn every_link_leads_somewhere() {
         }));
     }
     links.remove("/doctor?run=now");
+    links.remove("/drill?run=now");
     assert!(links.len() > 15, "{links:?}");
     for link in links {
         assert_eq!(stand.get(&link).await.code, 200, "{link}");

@@ -4,6 +4,7 @@ mod access;
 mod browser;
 mod calendar;
 mod chromium;
+mod drill;
 mod live;
 mod markup;
 mod pages;

@@ -178,7 +178,7 @@ fn our_own_fields_are_checked() {
             {"targetCluster":{"labelSelector":{"matchExpressions":[{"key":"a b","operator":"in","values":["x"]},{"key":"zone","operator":"In"},{"key":"zone","operator":"Exists","values":["x"]}]}}},
             {"targetCluster":{"clusterNames":["m1",""]}}]},
         "clusterAffinity":{"fieldSelector":{"matchExpressions":[{"key":"regions","operator":"In","values":["eu"]}]}},
-        "autoscaleMultiClusterDelay":-1,
+        "autoscaleMultiClusterDelay":-1,"minCoveredLosses":2,
         "clusterHPAPreference":[{"clusterName":"m1","maxResourceUsage":1.5},{"clusterName":"m1","maxResourceUsage":0},{"maxResourceUsage":1},{"clusterName":"m2"}]"#,
     );
     insta::assert_snapshot!(told(&object), @r#"
@@ -200,6 +200,7 @@ fn our_own_fields_are_checked() {
     denied: spec.clusterHPAPreference[1].maxResourceUsage: Invalid value: 0: must be a share greater than 0 and at most 1, for example 0.5
     denied: spec.clusterHPAPreference[2].clusterName: Required value: must be the name of a member cluster
     denied: spec.clusterHPAPreference[3].maxResourceUsage: Required value: must be a share greater than 0 and at most 1, for example 0.5
+    denied: spec.minCoveredLosses: Invalid value: 2: must be between 0 and 1
     "#);
 }
 
@@ -220,7 +221,8 @@ fn fields_without_effect_are_warned_of() {
 fn fields_that_only_distributed_has_are_refused_beside_centralized() {
     let object = federated_with(
         r#""mode":"Centralized","federatedHPAAssignment":{"federatedHPAAssignmentType":"Aggregated"},"clusterAffinity":{"exclude":["m1"]},
-        "autoscaleMultiClusterDelay":5,"scaleAssist":false,"scalingToZero":true,"clusterHPAPreference":[{"clusterName":"m1","maxResourceUsage":1}]"#,
+        "autoscaleMultiClusterDelay":5,"scaleAssist":false,"scalingToZero":true,"clusterHPAPreference":[{"clusterName":"m1","maxResourceUsage":1}],
+        "minCoveredLosses":1"#,
     );
     insta::assert_snapshot!(told(&object), @r"
     denied: spec.federatedHPAAssignment: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
@@ -229,6 +231,7 @@ fn fields_that_only_distributed_has_are_refused_beside_centralized() {
     denied: spec.scaleAssist: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
     denied: spec.scalingToZero: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
     denied: spec.clusterHPAPreference: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
+    denied: spec.minCoveredLosses: Forbidden: only mode Distributed has it: remove it (null in a patch), or set spec.mode to Distributed
     warning: spec.autoscaleMultiClusterDelay: has no effect while scaleAssist is false
     warning: spec.scalingToZero: has no effect while scaleAssist is false
     ");
@@ -238,7 +241,7 @@ fn fields_that_only_distributed_has_are_refused_beside_centralized() {
 fn fields_with_the_value_of_their_default_may_stay_in_a_switch_to_centralized() {
     let object = federated_with(
         r#""mode":"Centralized","federatedHPAAssignment":null,"clusterAffinity":{"clusterNames":[]},"autoscaleMultiClusterDelay":0,
-        "scaleAssist":true,"scalingToZero":false,"clusterHPAPreference":[]"#,
+        "scaleAssist":true,"scalingToZero":false,"clusterHPAPreference":[],"minCoveredLosses":0"#,
     );
     assert_eq!(told(&object), "");
 }

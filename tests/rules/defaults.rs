@@ -133,6 +133,7 @@ fn a_field_that_only_distributed_has_means_distributed_whatever_the_default() {
         r#""federatedHPAAssignment":{"federatedHPAAssignmentType":"Duplicated"}"#,
         r#""clusterAffinity":{"clusterNames":["m1"]}"#,
         r#""autoscaleMultiClusterDelay":1"#,
+        r#""minCoveredLosses":1"#,
         r#""scaleAssist":false"#,
         r#""scalingToZero":true"#,
         r#""clusterHPAPreference":[{"clusterName":"m1","maxResourceUsage":1}]"#,

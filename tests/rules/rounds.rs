@@ -103,7 +103,7 @@ fn path(pointer: &str) -> String {
 #[test]
 fn a_value_of_the_wrong_type_causes_no_other_error() {
     let federated = federated_with(
-        r#""mode":"Distributed","scaleAssist":true,"autoscaleMultiClusterDelay":60,"scalingToZero":true,
+        r#""mode":"Distributed","scaleAssist":true,"autoscaleMultiClusterDelay":60,"scalingToZero":true,"minCoveredLosses":1,
         "metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}},
             {"type":"External","external":{"metric":{"name":"queue"},
                 "target":{"type":"Value","value":"10"}}}],

@@ -1,7 +1,7 @@
 //! `fhpa status` on an embedded API server with objects as a controller leaves them.
 
 mod command;
-mod drill;
+pub mod drill;
 pub mod errors;
 mod model;
 pub mod objects;

@@ -1,6 +1,6 @@
 //! Manifests -> each FederatedHPA with its related objects. No I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -99,21 +99,34 @@ impl Manifests {
         self.hpas.iter().map(|hpa| self.subject(hpa)).collect()
     }
 
-    fn subject(&self, hpa: &FederatedHPA) -> Result<PlanInput, PlanError> {
+    /// What all FederatedHPAs relate to.
+    pub(super) fn common(&self) -> Objects {
+        Objects { clusters: self.clusters.clone(), works: self.works.clone(), ..Objects::default() }
+    }
+
+    /// The binding of the workload, with what scenarios say of it; their clusters go to `objects`.
+    pub(super) fn entered(&self, hpa: &FederatedHPA, objects: &mut Objects) -> Result<ResourceBinding, PlanError> {
         let mut binding = self.binding(hpa)?;
-        let mut objects = Objects { clusters: self.clusters.clone(), works: self.works.clone(), ..Objects::default() };
-        let mut metrics = BTreeMap::new();
         for scenario in &self.scenarios {
-            scenario.enter(hpa, &mut binding, &mut objects);
-            scenario.metrics(&mut metrics);
-        }
-        for cluster in &mut objects.clusters {
-            assume_served(cluster, &binding.spec.resource);
+            scenario.enter(hpa, &mut binding, objects);
         }
         if objects.clusters.is_empty() {
             let message =
                 "no member clusters: give them as `kubectl get clusters -o yaml` prints them, or in a PlanScenario";
             return Err(PlanError::wrong(message));
+        }
+        Ok(binding)
+    }
+
+    fn subject(&self, hpa: &FederatedHPA) -> Result<PlanInput, PlanError> {
+        let mut objects = self.common();
+        let binding = self.entered(hpa, &mut objects)?;
+        let mut metrics = BTreeMap::new();
+        for scenario in &self.scenarios {
+            scenario.metrics(&mut metrics);
+        }
+        for cluster in &mut objects.clusters {
+            assume_served(cluster, [&binding.spec.resource]);
         }
         let workload = self.workload(hpa).cloned();
         let wanted = workload.as_ref().and_then(|workload| workload.pointer("/spec/replicas")?.as_i64());
@@ -167,7 +180,7 @@ impl Manifests {
         };
         let chosen = policy::choose(&self.policies, &binding.spec.resource, workload);
         if let Some(policy) = chosen.map_err(|message| PlanError::wrong(format!("no placement: {message}")))? {
-            binding.metadata.name = Some(names::binding(&reference.kind, &reference.name));
+            binding.metadata.name = Some(named(hpa));
             binding.metadata.annotations = Some(policy::marks(policy));
             binding.spec.placement = policy::placement(policy);
             return Ok(binding);
@@ -243,12 +256,23 @@ impl PlanInput {
     }
 }
 
-/// A cluster that is given without the kinds that it serves is taken to serve that of the workload.
-fn assume_served(cluster: &mut Cluster, workload: &ObjectReference) {
+/// A cluster that is given without the kinds that it serves is taken to serve those of the workloads.
+pub(super) fn assume_served<'a>(cluster: &mut Cluster, workloads: impl IntoIterator<Item = &'a ObjectReference>) {
     if cluster.status.api_enablements.is_empty() {
-        let resources = vec![ApiResource { kind: workload.kind.clone(), ..ApiResource::default() }];
-        cluster.status.api_enablements = vec![ApiEnablement { group_version: workload.api_version.clone(), resources }];
+        let kinds: BTreeSet<(&str, &str)> =
+            workloads.into_iter().map(|workload| (&*workload.api_version, &*workload.kind)).collect();
+        let served = |(version, kind): (&str, &str)| {
+            let resources = vec![ApiResource { kind: kind.to_owned(), ..ApiResource::default() }];
+            ApiEnablement { group_version: version.to_owned(), resources }
+        };
+        cluster.status.api_enablements = kinds.into_iter().map(served).collect();
     }
+}
+
+/// The name of the binding of the workload of a FederatedHPA.
+pub(super) fn named(hpa: &FederatedHPA) -> String {
+    let target = &hpa.spec.scale_target_ref;
+    names::binding(&target.kind, &target.name)
 }
 
 /// The replicas of a template whose clusters have these: all of them, or those of one where each has all.

@@ -1,6 +1,7 @@
 //! A FederatedHPA and its related objects -> the bounds that each member cluster would get, and why.
 
 mod centralized;
+pub(super) mod fleet;
 mod given;
 mod live;
 mod outline;
@@ -25,6 +26,7 @@ use super::terminal::Color;
 use super::validate::inputs::{self, FilenameArgs, Unreadable};
 use super::validate::{File, Report, examine, text as findings};
 use crate::decision::defaults::Mode;
+use crate::decision::fleet::patience::Patience;
 use crate::decision::validation::Settings as RuleSettings;
 use crate::run::CentralizedArgs;
 use crate::run::estimators::{Address, EstimatorArgs, Settings as EstimatorSettings};
@@ -255,6 +257,8 @@ pub(super) struct Planner {
     centralized: CentralizedSettings,
     /// Settings of the webhook's operator.
     rules: RuleSettings,
+    /// When clusters fail, in drills.
+    patience: Patience,
 }
 
 impl Planner {
@@ -262,14 +266,19 @@ impl Planner {
     pub(super) fn of(args: PlannerArgs) -> Self {
         let PlannerArgs { estimators, centralized, rules } = args;
         let (estimators, centralized) = (estimators.settings(false), centralized.settings());
-        Self { estimators, centralized, rules: rules.settings() }
+        Self { estimators, centralized, rules: rules.settings(), patience: Patience::default() }
+    }
+
+    /// With another patience.
+    pub(super) fn patient(self, patience: Patience) -> Self {
+        Self { patience, ..self }
     }
 
     /// As without any argument.
     #[cfg(feature = "playground")]
     pub(super) fn usual() -> Arc<Self> {
         let (centralized, rules) = (CentralizedSettings::default(), RuleSettings::default());
-        Arc::new(Self { estimators: None, centralized, rules })
+        Arc::new(Self { estimators: None, centralized, rules, patience: Patience::default() })
     }
 
     /// The objects of `sources`, and what is found in them.

@@ -1,5 +1,7 @@
 //! A manifest -> its plan on a control plane, for a page that shows what an edit would do.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use kube::Client;
 use tokio::runtime::Handle;
@@ -8,7 +10,9 @@ use super::super::manifest::Source;
 use super::super::validate::{self, inputs::Unreadable, text as findings};
 use super::live::{LiveSource, read};
 use super::{FINE, PlanError, PlanOutput, Planner};
-use crate::dashboard::preview::{PlannedCluster, PlannedObject, Preview, Previewed};
+use crate::dashboard::preview::{Drilled, PlannedCluster, PlannedObject, Preview, Previewed};
+use crate::decision::drill::all_domains;
+use crate::run::forecast::live;
 use crate::runtime::clock;
 
 /// Name of the manifest in findings.
@@ -26,6 +30,24 @@ impl Preview for Planner {
             Ok(previewed) => previewed,
             Err(PlanError { message, .. }) => Previewed { findings: plain(&message), ..Previewed::default() },
         }
+    }
+
+    fn drill(&self, client: &Client, most: usize, patience: Duration) -> Result<Drilled, String> {
+        let begun = clock::steady();
+        let read = Handle::current().block_on(live::fleet(client));
+        let (hpas, objects) = read.map_err(|failure| failure.message)?;
+        let drill = objects.drill(&hpas, self.rules.default_mode, self.patience, clock::wall());
+        let members = drill.members();
+        let mut domains = all_domains(members).into_iter().filter(|domain| !domain.is_whole(members));
+        let mut drilled = Drilled::default();
+        for domain in domains.by_ref() {
+            drilled.losses.push(drill.loss(domain).with_short(most));
+            if clock::steady().saturating_duration_since(begun) > patience {
+                break;
+            }
+        }
+        drilled.left = domains.count();
+        Ok(drilled)
     }
 }
 

@@ -3,6 +3,7 @@
 pub(super) mod cluster;
 pub(super) mod cron;
 pub(super) mod doctor;
+pub(super) mod drill;
 pub(super) mod fleet;
 pub(super) mod object;
 mod parts;
@@ -22,11 +23,12 @@ enum Tab {
     Clusters,
     Cron,
     Doctor,
+    Drill,
     WhatIf,
 }
 
 impl Tab {
-    const ALL: [Self; 5] = [Self::Fleet, Self::Clusters, Self::Cron, Self::WhatIf, Self::Doctor];
+    const ALL: [Self; 6] = [Self::Fleet, Self::Clusters, Self::Cron, Self::WhatIf, Self::Drill, Self::Doctor];
 
     const fn link(self) -> (&'static str, &'static str) {
         match self {
@@ -34,6 +36,7 @@ impl Tab {
             Self::Clusters => ("/clusters", "Clusters"),
             Self::Cron => ("/cron", "Cron"),
             Self::Doctor => ("/doctor", "Doctor"),
+            Self::Drill => ("/drill", "If … is lost"),
             Self::WhatIf => ("/what-if", "What if"),
         }
     }

@@ -47,6 +47,8 @@ pub struct FederatedHPASpec<'a> {
     pub scaling_to_zero: Option<bool>,
     /// `clusterHPAPreference`
     pub cluster_hpa_preference: Vec<ClusterHPAPreference<'a>>,
+    /// `minCoveredLosses`
+    pub min_covered_losses: Option<i32>,
 }
 
 impl FederatedHPASpec<'_> {
@@ -60,6 +62,7 @@ impl FederatedHPASpec<'_> {
             ("scaleAssist", self.scale_assist == Some(false)),
             ("scalingToZero", self.scaling_to_zero == Some(true)),
             ("clusterHPAPreference", !self.cluster_hpa_preference.is_empty()),
+            ("minCoveredLosses", self.min_covered_losses.is_some_and(|losses| losses > 0)),
         ];
         fields.into_iter().filter_map(|(field, set)| set.then_some(field))
     }

@@ -35,6 +35,8 @@ pub(super) fn validate(spec: &FederatedHPASpec<'_>, mode: Mode, path: &Path<'_>,
         findings.warn("scaling-to-zero", &path.field("minReplicas"), text);
     }
     validate_usage(&spec.cluster_hpa_preference, &path.field("clusterHPAPreference"), findings);
+    let losses = &path.field("minCoveredLosses");
+    sizes::number(RULE, spec.min_covered_losses, &limits::COVERED_LOSSES, losses, findings);
     if mode == Mode::Centralized {
         forbid_in_centralized(spec, path, findings);
     }

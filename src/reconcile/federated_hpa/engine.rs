@@ -15,11 +15,16 @@ impl Worker for FederatedHpaWorker {
     type RetryState = FederatedHpaRetryState;
 
     async fn wait_for_change(&self) {
-        self.live.wait_for_change().await;
+        tokio::select! {
+            () = self.live.wait_for_change() => {}
+            () = self.coverage.wait_for_change() => {}
+        }
     }
 
     fn changed(&self) -> BTreeSet<Key> {
-        self.live.changed()
+        let mut changed = self.live.changed();
+        changed.extend(self.coverage.changed());
+        changed
     }
 
     fn begin_term(&self) {

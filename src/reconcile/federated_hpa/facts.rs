@@ -1,7 +1,7 @@
 //! Facts about a FederatedHPA, from its view: they decide what a pass does for it (`decision::phase`). No I/O.
 
 use super::cache::View;
-use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::cache::entry::Binding;
 use super::progress::bound;
 use super::worker::FederatedHpaWorker;
 use crate::decision::phase::ObjectFacts;
@@ -20,16 +20,8 @@ impl FederatedHpaWorker {
             assigned: entry.assigned(),
             begun: self.has_begun(view),
             replaces: whole && self.replaces_first(view),
-            yields: rival(view).is_some(),
+            yields: view.rival().is_some(),
             divisible: bound(view).is_some_and(Binding::is_divisible),
         }
     }
-}
-
-/// The FederatedHPA that goes first on the workload.
-pub(super) fn rival(view: &View) -> Option<&FederatedHpaEntry> {
-    // One that hands the workload back does so first.
-    let acts = |rival: &FederatedHpaEntry| !rival.deleting() || rival.held();
-    let mut rivals = view.rivals.iter().map(|rival| &**rival);
-    rivals.find(|rival| acts(rival) && rival.goes_before(&view.federated_hpa))
 }

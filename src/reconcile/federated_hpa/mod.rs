@@ -4,13 +4,17 @@
 //!
 //! In order of reading: `cache`, `observe`, `manifest`, `ownership`, `write` and `status`; `worker`, which has what all reconciles
 //! share; `reconcile` with its parts (`progress`, `preflight`, `adopt`, `publish`, `sweep`, ...); `scaling`, the same for
-//! Centralized mode; and `engine`, which runs them.
+//! Centralized mode; `engine`, which runs them; and `drill`, `drills` and
+//! `coverage`, which ask what a loss would mean.
 
 mod adopt;
 pub mod autoscaling_v1;
 pub mod cache;
 mod carry_out;
 pub mod centralized;
+pub mod coverage;
+pub mod drill;
+pub mod drills;
 mod engine;
 mod evictions;
 mod facts;

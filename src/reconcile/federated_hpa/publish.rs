@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
-use super::observe::PlacementSpec;
+use super::observe::{Observed, PlacementSpec};
 use super::progress::{Published, bound};
 use super::status::{self, Planned};
 use super::worker::FederatedHpaWorker;
@@ -16,7 +16,7 @@ use crate::controller::failure::{Failure, WriteError, reason};
 use crate::controller::key::Key;
 use crate::convert::instant::stored;
 use crate::decision::defaults::{MIN_REPLICAS, Mode};
-use crate::decision::plan::plan;
+use crate::decision::plan::{Plan, plan};
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ObjectFigures;
 
@@ -94,6 +94,20 @@ impl FederatedHpaWorker {
         self.reporter.metrics.objects.set((&key.namespace, &key.name), &figures(mode, entry, status, desired));
     }
 
+    /// The status after a plan.
+    pub(super) fn planned<'a>(
+        &self,
+        view: &'a View,
+        observed: &'a Observed<'a>,
+        plan: &'a Plan<'a>,
+        failure: Option<&Failure>,
+        now: Timestamp,
+    ) -> Planned<'a> {
+        let required = self.live.failover.requires_cover(&view.federated_hpa);
+        let covered = status::covered(&view.federated_hpa, &self.coverage, required, now);
+        status::planned(view, observed, plan, failure, now).with(covered)
+    }
+
     /// Writes only the status.
     pub(super) async fn publish_status(
         &self,
@@ -112,7 +126,7 @@ impl FederatedHpaWorker {
                 let mut observed = self.observe(leader, view, binding, &placement_spec, now);
                 observed.leave_promised(&self.live, &mut self.live.ledger.lock(), view, binding, now);
                 let plan = plan(&observed.request);
-                status::planned(view, &observed, &plan, failure, now).whole()
+                self.planned(view, &observed, &plan, failure, now).whole()
             }
             _ => {
                 let Some(failure) = failure else { return Ok(()) };

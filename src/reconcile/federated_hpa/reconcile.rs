@@ -280,7 +280,7 @@ impl FederatedHpaWorker {
         if !self.live.cache.assign(&view.federated_hpa.key(), binding, &view.neighbours, &plan) {
             return Ok(Progress::Settled(Some(now)));
         }
-        let status = status::planned(view, observed, &plan, retry_state.failure.as_ref(), now);
+        let status = self.planned(view, observed, &plan, retry_state.failure.as_ref(), now);
         let later = self.record(leader, view, observed, &plan, status).await?;
         self.reporter.unreplaced(leader, &view.federated_hpa, &plan);
         self.reporter.refused(&view.federated_hpa, &plan);

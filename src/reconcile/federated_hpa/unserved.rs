@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
-use super::facts::rival;
 use super::observe::upstream::UPSTREAM_IDLE;
 use super::preflight::divisible;
 use super::progress::{Progress, bound};
@@ -81,7 +80,7 @@ impl FederatedHpaWorker {
     /// Another FederatedHPA scales the workload: two would conflict. Unless that divides it, a binding that was suspended
     /// at its creation is handed back, or no pod would run.
     pub(super) async fn yield_to_rival(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
-        let Some(rival) = rival(view) else { return Ok(Progress::Settled(self.later())) };
+        let Some(rival) = view.rival() else { return Ok(Progress::Settled(self.later())) };
         let message = if rival.deleting() || rival.target != view.federated_hpa.target {
             format!("FederatedHPA {} hands this workload back first: wait, nothing is to be done", rival.key())
         } else {

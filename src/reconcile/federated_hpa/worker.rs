@@ -6,6 +6,7 @@ use kube::Client;
 
 use super::cache::entry::FederatedHpaEntry;
 use super::centralized::{self, Centralized};
+use super::coverage::Coverage;
 use super::observe::failover::Queue;
 use super::observe::live_state::LiveState;
 use super::pauses::Pauses;
@@ -47,6 +48,8 @@ pub struct FederatedHpaWorker {
     pub too_large: TooLarge,
     /// Pauses of plans.
     pub pauses: Pauses,
+    /// Whether others would run what a loss takes away.
+    pub coverage: Arc<Coverage>,
     /// Reports to users.
     pub reporter: Reporter,
     /// Whether to hand back every workload and take over none.
@@ -91,6 +94,7 @@ impl FederatedHpaWorker {
             queue: Queue::default(),
             too_large: TooLarge::default(),
             pauses: Pauses::default(),
+            coverage: Arc::default(),
             reporter,
             retiring: false,
         }

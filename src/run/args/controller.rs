@@ -8,6 +8,7 @@ use jiff::SignedDuration;
 
 use super::{duration, not_empty};
 use crate::admission::registration::base_url;
+use crate::decision::drill::COVERED_LOSSES;
 use crate::decision::fleet::patience::Patience;
 use crate::decision::hpa::pod::Startup;
 use crate::decision::lease::Timings;
@@ -76,6 +77,29 @@ pub(in crate::run) struct ControllerArgs {
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Failover")]
 pub(in crate::run) struct FailoverArgs {
+    #[command(flatten)]
+    patience: PatienceArgs,
+    /// Failovers in a second, over all objects; 0 switches them off.
+    #[arg(long, default_value_t = 0.5, value_name = "RATE", value_parser = rate)]
+    resource_eviction_rate: f64,
+    /// How long a cluster that leaves is kept while other clusters do not run its replicas; 0 keeps it forever.
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration::within_a_day)]
+    replacement_timeout: Duration,
+    /// `spec.minCoveredLosses` of FederatedHPAs that name none: with 1 the condition FailoverCovered says whether others
+    /// would run the replicas of any one cluster that is lost.
+    #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = covered_losses())]
+    min_covered_losses: i32,
+}
+
+fn covered_losses() -> clap::builder::RangedI64ValueParser<i32> {
+    let (fewest, most) = COVERED_LOSSES.into_inner();
+    clap::value_parser!(i32).range(i64::from(fewest)..=i64::from(most))
+}
+
+/// When clusters fail: arguments of each command that decides about it.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Failover")]
+pub struct PatienceArgs {
     /// Seconds for which a cluster that is not ready keeps what it has, where the placement names no toleration for
     /// that.
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=86_400))]
@@ -87,24 +111,27 @@ pub(in crate::run) struct FailoverArgs {
     /// While more than this part of the clusters (of two: both) is not ready, none of them fails over.
     #[arg(long, default_value_t = 0.5, value_name = "PART", value_parser = part)]
     unhealthy_cluster_threshold: f64,
-    /// Failovers in a second, over all objects; 0 switches them off.
-    #[arg(long, default_value_t = 0.5, value_name = "RATE", value_parser = rate)]
-    resource_eviction_rate: f64,
-    /// How long a cluster that leaves is kept while other clusters do not run its replicas; 0 keeps it forever.
-    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration::within_a_day)]
-    replacement_timeout: Duration,
+}
+
+impl PatienceArgs {
+    /// The settings of these arguments.
+    #[must_use]
+    pub fn settings(self) -> Patience {
+        let seconds = |seconds: u32| SignedDuration::from_secs(seconds.into());
+        Patience {
+            not_ready: seconds(self.default_not_ready_toleration_seconds),
+            unreachable: seconds(self.default_unreachable_toleration_seconds),
+            threshold: self.unhealthy_cluster_threshold,
+        }
+    }
 }
 
 impl FailoverArgs {
     fn settings(self) -> failover::Settings {
-        let seconds = |seconds: u32| SignedDuration::from_secs(seconds.into());
-        let patience = Patience {
-            not_ready: seconds(self.default_not_ready_toleration_seconds),
-            unreachable: seconds(self.default_unreachable_toleration_seconds),
-            threshold: self.unhealthy_cluster_threshold,
-        };
+        let patience = self.patience.settings();
         let replacement = SignedDuration::try_from(self.replacement_timeout).ok().filter(SignedDuration::is_positive);
-        failover::Settings { patience, replacement, rate: self.resource_eviction_rate }
+        let Self { resource_eviction_rate: rate, min_covered_losses, .. } = self;
+        failover::Settings { patience, replacement, rate, min_covered_losses }
     }
 }
 

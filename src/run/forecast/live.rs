@@ -1,13 +1,13 @@
 //! A FederatedHPA and its related objects, read from a control plane. Talks to the API server; reads only.
 
-use std::fmt::Display;
-
 use kube::api::ListParams;
 use kube::{Api, Client};
+use serde::de::DeserializeOwned;
 
 use super::Objects;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::controller::failure::{Asked, Failure};
+use crate::controller::pages::pages;
 use crate::decision::api_version::GROUP;
 use crate::decision::names;
 use crate::runtime::watch::{MANAGED_BY, OURS};
@@ -23,35 +23,64 @@ pub async fn federated_hpa(client: &Client, namespace: &str, name: &str) -> Resu
     stored.map_err(|error| Failure::of(&error, asked))
 }
 
-/// All FederatedHPAs, and what they relate to.
+/// All FederatedHPAs, and what they relate to, page by page.
 ///
 /// # Errors
 /// The API server is unreachable, or rejects the request.
 pub async fn fleet(client: &Client) -> Result<(Vec<FederatedHPA>, Objects), Failure> {
-    let everything = ListParams::default();
-    let failed = |error: kube::Error, group, resource: &'static str| {
-        Failure::of(&error, Asked { verb: "list", group, resource, object: &format!("{resource} in all namespaces") })
-    };
-    let hpas = Api::<FederatedHPA>::all(client.clone()).list(&everything).await;
-    let hpas = hpas.map_err(|error| failed(error, GROUP, "federatedhpas"))?.items;
-    let bindings = Api::<ResourceBinding>::all(client.clone()).list(&everything).await;
-    let bindings = bindings.map_err(|error| failed(error, "work.karmada.io", "resourcebindings"))?.items;
+    let hpas = list(client, FEDERATED_HPAS, ListParams::default()).await?;
+    let bindings = list(client, BINDINGS, ListParams::default()).await?;
     let (clusters, works) = members(client).await?;
     Ok((hpas, Objects { bindings, clusters, works }))
 }
 
 /// All member clusters, and the Works of fhpa.
 async fn members(client: &Client) -> Result<(Vec<Cluster>, Vec<Work>), Failure> {
-    let failed = |error: kube::Error, group, resource, object: &(dyn Display + Sync)| {
-        Failure::of(&error, Asked { verb: "list", group, resource, object })
-    };
-    let everything = ListParams::default();
-    let clusters = Api::<Cluster>::all(client.clone()).list(&everything).await;
-    let clusters = clusters.map_err(|error| failed(error, "cluster.karmada.io", "clusters", &"clusters"))?.items;
-    let ours = everything.labels(&format!("{MANAGED_BY}={OURS}"));
-    let works = Api::<Work>::all(client.clone()).list(&ours).await;
-    let works = works.map_err(|error| failed(error, "work.karmada.io", "works", &"works in all namespaces"))?;
-    Ok((clusters, works.items))
+    let clusters = list(client, CLUSTERS, ListParams::default()).await?;
+    let ours = ListParams::default().labels(&format!("{MANAGED_BY}={OURS}"));
+    Ok((clusters, list(client, WORKS, ours).await?))
+}
+
+/// A kind that is listed.
+#[derive(Clone, Copy)]
+struct Kind {
+    path: &'static str,
+    group: &'static str,
+    plural: &'static str,
+    /// What is listed, in messages.
+    all: &'static str,
+}
+
+const FEDERATED_HPAS: Kind = Kind {
+    path: "/apis/autoscaling.karmada.io/v1alpha1/federatedhpas",
+    group: GROUP,
+    plural: "federatedhpas",
+    all: "federatedhpas in all namespaces",
+};
+const BINDINGS: Kind = Kind {
+    path: "/apis/work.karmada.io/v1alpha2/resourcebindings",
+    group: "work.karmada.io",
+    plural: "resourcebindings",
+    all: "resourcebindings in all namespaces",
+};
+const CLUSTERS: Kind = Kind {
+    path: "/apis/cluster.karmada.io/v1alpha1/clusters",
+    group: "cluster.karmada.io",
+    plural: "clusters",
+    all: "clusters",
+};
+const WORKS: Kind = Kind {
+    path: "/apis/work.karmada.io/v1alpha1/works",
+    group: "work.karmada.io",
+    plural: "works",
+    all: "works in all namespaces",
+};
+
+async fn list<T: DeserializeOwned>(client: &Client, kind: Kind, parameters: ListParams) -> Result<Vec<T>, Failure> {
+    let asked = Asked { verb: "list", group: kind.group, resource: kind.plural, object: &kind.all };
+    let mut all = Vec::new();
+    pages(client, kind.path, parameters, asked, |object| all.push(object)).await?;
+    Ok(all)
 }
 
 /// The related objects of `hpa`: the binding of its workload, with those of its namespace where the workload is in a group;

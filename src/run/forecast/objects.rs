@@ -67,23 +67,23 @@ impl Objects {
         now: Timestamp,
         tell: impl FnOnce(&Forecast<'_>) -> R,
     ) -> Option<R> {
-        let live = self.live(&self.clusters, rooms);
+        let live = self.live(&[], rooms);
         forecast(&live.cache.as_if(FederatedHpaEntry::of(hpa))?, &live, now, tell)
     }
 
     /// The view of the controller on `hpa`.
     pub(super) fn view(&self, hpa: &FederatedHPA) -> Option<View> {
-        self.live(&self.clusters, Rooms::default()).cache.as_if(FederatedHpaEntry::of(hpa))
+        self.live(&[], Rooms::default()).cache.as_if(FederatedHpaEntry::of(hpa))
     }
 
-    /// `clusters` in place of its own.
-    pub(super) fn live(&self, clusters: &[Cluster], rooms: Rooms) -> LiveState {
+    /// Beside these FederatedHPAs.
+    pub(super) fn live(&self, hpas: &[FederatedHPA], rooms: Rooms) -> LiveState {
         let live = LiveState { capacity: Arc::new(rooms), ..LiveState::default() };
         let mut readers = Readers::default();
         live.cache.read_by(&mut readers);
-        bring(&mut readers.federated_hpas, &[]);
+        bring(&mut readers.federated_hpas, hpas);
         bring(&mut readers.resource_bindings, &self.bindings);
-        bring(&mut readers.clusters, clusters);
+        bring(&mut readers.clusters, &self.clusters);
         bring(&mut readers.works, &self.works);
         live
     }

@@ -32,6 +32,11 @@ struct ReasonLabels {
     reason: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClusterLabels {
+    cluster: String,
+}
+
 /// An execution with this delay counts as late: only an outage of the controller or of the API server, or an object
 /// that was created late, causes it.
 pub const LATE_AFTER: Duration = Duration::from_mins(1);
@@ -56,6 +61,7 @@ pub struct ControllerMetrics {
     pub conditions: ConditionMetrics,
     /// FederatedHPAs in numbers.
     pub objects: ObjectMetrics,
+    uncovered: Family<ClusterLabels, Gauge>,
     overdue: Overdue,
     /// Runs that were not executed within the time allowed.
     pub missed_runs: Counter,
@@ -104,6 +110,12 @@ fn replacements(r: &mut Registry) -> [Counter; 2] {
         .map(|(name, help)| registered(r, name, help))
 }
 
+/// What drills find.
+fn uncovered(r: &mut Registry) -> Family<ClusterLabels, Gauge> {
+    let help = "Replicas of all FederatedHPAs that would run nowhere if the cluster were lost, by the last drill";
+    registered(r, "failover_uncovered_replicas", help)
+}
+
 /// Writes that a plan held back or told, by law.
 fn refusals(r: &mut Registry) -> [Counter; Law::ALL.len()] {
     let help = "Writes that would break a law by what is known, by law: raises beyond maxReplicas, which wait (Budget); \
@@ -143,6 +155,7 @@ impl ControllerMetrics {
             distributed,
             conditions: ConditionMetrics::new(r),
             objects: ObjectMetrics::new(r),
+            uncovered: uncovered(r),
             overdue: Overdue::new(r),
             missed_runs: registered(r, "cron_missed_runs", "Runs not executed within the time allowed"),
             status_writes: registered(r, "status_writes", "Writes of a status"),
@@ -184,6 +197,19 @@ impl ControllerMetrics {
     /// Sets the number of CronFederatedHPAs that are not Ready for this reason.
     pub fn cron_unready(&self, reason: String, count: i64) {
         self.cron_unready.get_or_create(&ReasonLabels { reason }).set(count);
+    }
+
+    /// Sets the replicas that would run nowhere if a cluster were lost.
+    pub fn uncovered(&self, cluster: &str, replicas: u64) {
+        let labels = ClusterLabels { cluster: cluster.to_owned() };
+        self.uncovered.get_or_create(&labels).set(replicas.try_into().unwrap_or(i64::MAX));
+    }
+
+    /// Removes clusters that are gone.
+    pub fn uncovered_gone(&self, clusters: &[String]) {
+        for cluster in clusters {
+            self.uncovered.remove(&ClusterLabels { cluster: cluster.clone() });
+        }
     }
 
     /// Counts a write that would break a law.
@@ -262,6 +288,7 @@ impl ControllerMetrics {
         if !leads {
             self.conditions.clear();
             self.objects.clear();
+            self.uncovered.clear();
             self.overdue.clear();
         }
     }
@@ -288,6 +315,28 @@ mod tests {
 
     use crate::decision::backoff::ErrorClass;
     use crate::runtime::metrics::Metrics;
+
+    #[test]
+    fn what_losses_leave_uncovered_is_told_by_cluster_while_this_process_leads() {
+        let metrics = Metrics::new();
+        let counted = metrics.controller();
+        let shown = || {
+            let text = metrics.text();
+            text.lines()
+                .filter(|line| line.starts_with("fhpa_failover_uncovered_replicas{"))
+                .map(str::to_owned)
+                .collect()
+        };
+        counted.leads(true);
+        counted.uncovered("member1", 3);
+        counted.uncovered("member2", 0);
+        counted.uncovered_gone(&["member2".to_owned()]);
+        let told: Vec<String> = shown();
+        assert_eq!(told, [r#"fhpa_failover_uncovered_replicas{cluster="member1"} 3"#]);
+        counted.leads(false);
+        let told: Vec<String> = shown();
+        assert_eq!(told.len(), 0, "another process tells it now");
+    }
 
     #[test]
     fn what_the_controller_does_is_counted() {

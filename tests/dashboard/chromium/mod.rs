@@ -19,7 +19,7 @@ use crate::status::objects::{ago, cluster, hpa};
 use devtools::Chromium;
 
 /// A page, and its name in files.
-const PAGES: [(&str, &str); 9] = [
+const PAGES: [(&str, &str); 10] = [
     ("/", "fleet"),
     ("/objects/shop/web", "object"),
     ("/objects/shop/api", "centralized"),
@@ -28,6 +28,7 @@ const PAGES: [(&str, &str); 9] = [
     ("/cron", "crons"),
     ("/cron/shop/hours", "cron"),
     ("/what-if?object=shop/web", "what-if"),
+    ("/drill", "drill"),
     ("/doctor", "doctor"),
 ];
 /// Widths of windows.
@@ -69,6 +70,7 @@ async fn admitted(shows: &str) -> Option<(Stand, Chromium)> {
     let stand = Stand::of(desk).await;
     stand.page("/").await;
     assert_eq!(stand.get("/doctor?run=now").await.code, 303);
+    assert_eq!(stand.get("/drill?run=now").await.code, 303);
     // The token sets the cookie of this browser.
     browser.open(&address(&stand, "/")).await;
     Some((stand, browser))
@@ -85,7 +87,7 @@ async fn a_browser_shows_the_pages_and_reports_no_error() {
     let Some((stand, mut browser)) = admitted("the dashboard in a browser").await else { return };
     for (path, _) in PAGES {
         browser.open(&format!("http://{}{path}", stand.browser.host)).await;
-        if !path.starts_with("/what-if") && path != "/doctor" {
+        if !path.starts_with("/what-if") && path != "/doctor" && path != "/drill" {
             browser.until("document.getElementById('live').textContent === 'live'").await;
         }
         assert_eq!(browser.faults(&stand.browser.host), Vec::<String>::new(), "{path}");

@@ -16,7 +16,7 @@ use crate::histories::flaky::Way;
 use crate::stories::Process;
 
 /// What one replica does at its target, in thousandths of a core.
-const EACH: i64 = 50;
+pub const EACH: i64 = 50;
 
 /// Members with room for so many replicas, and the workload with so many of them.
 pub async fn fleet(members: &[(i64, i64)]) -> Stage {

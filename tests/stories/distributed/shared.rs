@@ -1,16 +1,15 @@
 //! Stories of several workloads that need the same free capacity.
 
-use std::collections::BTreeSet;
-
 use fhpa::decision::defaults::Mode;
+use fhpa::decision::drill::FailureDomain;
+use fhpa::decision::fleet::patience::Patience;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{int, text};
-use fhpa::run::forecast::drill::FailureDomain;
 use fhpa::run::forecast::live;
 use serde_json::{Value, json};
 
 use super::capacity::node;
-use super::help::leads;
+use super::help::{EACH, leads};
 use super::{Stage, deployment, hpa, plan, policy, weights};
 
 /// Members with room for so many replicas, and workloads `w1`, `w2`, ... of two replicas each in these members.
@@ -60,10 +59,15 @@ async fn ready(stage: &Stage, workloads: usize, away: &[&str]) -> Vec<i64> {
 
 /// What each workload would lack if a cluster were lost.
 async fn drilled(stage: &Stage, cluster: &str) -> Vec<(String, u32)> {
+    drilled_at(stage, cluster, "1x").await
+}
+
+/// The same at another load.
+async fn drilled_at(stage: &Stage, cluster: &str, load: &str) -> Vec<(String, u32)> {
     let (hpas, objects) = live::fleet(&stage.fleet.control().client()).await.unwrap();
-    let clusters = BTreeSet::from([cluster.to_owned()]);
-    let domain = FailureDomain { name: format!("cluster {cluster}"), clusters };
-    let loss = objects.drill(&hpas, Mode::Distributed, domain, stage.wall.now());
+    let drill = objects.drill(&hpas, Mode::Distributed, Patience::default(), stage.wall.now());
+    let drill = drill.at_load(load.parse().unwrap());
+    let loss = drill.loss(FailureDomain::of_clusters(vec![cluster.to_owned()]));
     let short = loss.objects.into_iter().filter(|object| object.short > 0);
     short.map(|object| (object.name, object.short)).collect()
 }
@@ -128,5 +132,58 @@ async fn a_drill_says_beforehand_what_the_loss_of_a_cluster_leaves_without_room(
     stage.fleet.fail("member1", true).unwrap();
     stage.pass(600).await;
     assert_eq!(ready(&stage, 8, &["member1"]).await, [2, 2, 2, 2, 0, 0, 2, 2]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drill_at_another_load_counts_what_hpas_would_run_then() {
+    let stage = fleet(&[9, 4], &[1]).await;
+    let one = leads(&stage, "one").await;
+    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
+    scaled(&stage, 1, 2, 9, &aggregated).await;
+    stage.fleet.load().set("prod", "w1", 3 * EACH);
+    stage.pass(200).await;
+    assert_eq!(ready(&stage, 1, &[]).await, [3]);
+    assert_eq!(drilled(&stage, "member1").await, []);
+    assert_eq!(drilled_at(&stage, "member1", "+30%").await, [], "four fit");
+    assert_eq!(drilled_at(&stage, "member1", "2x").await, [("w1".to_owned(), 2)]);
+    assert_eq!(drilled_at(&stage, "member1", "4x").await, [("w1".to_owned(), 5)], "no more than maxReplicas run");
+    one.stop().await;
+}
+
+/// The condition about a loss, with its message.
+async fn covered(stage: &Stage, name: &str) -> Option<(String, String)> {
+    let object = stage.get("FederatedHPA", name).await;
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let found = conditions.into_iter().find(|condition| condition["type"] == "FailoverCovered")?;
+    let of = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+    Some((format!("{} {}", of("status"), of("reason")), of("message")))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_condition_says_while_the_loss_of_a_cluster_is_not_covered() {
+    let stage = fleet(&[4, 4], &[1, 2]).await;
+    stage.patch("Deployment", "w2", json!({"spec": {"replicas": 0}})).await;
+    let one = leads(&stage, "one").await;
+    let aggregated =
+        json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}, "minCoveredLosses": 1});
+    scaled(&stage, 1, 2, 4, &aggregated).await;
+    stage.pass(200).await;
+    let (status, message) = covered(&stage, "w1").await.unwrap();
+    assert_eq!(status, "True LossCovered", "{message}");
+    // Another workload fills the cluster that would take over.
+    stage.patch("Deployment", "w2", json!({"spec": {"replicas": 3}})).await;
+    stage.pass(700).await;
+    let (status, message) = covered(&stage, "w1").await.unwrap();
+    assert_eq!(status, "False RoomMissing", "{message}");
+    let expected = "if member1 were lost, 1 of its 2 replicas would run nowhere: room for 1 more pods";
+    assert!(message.starts_with(expected), "{message}");
+    stage.patch("Deployment", "w2", json!({"spec": {"replicas": 0}})).await;
+    stage.pass(700).await;
+    let (status, message) = covered(&stage, "w1").await.unwrap();
+    assert_eq!(status, "True LossCovered", "{message}");
+    stage.patch("FederatedHPA", "w1", json!({"spec": {"minCoveredLosses": null}})).await;
+    stage.pass(30).await;
+    assert_eq!(covered(&stage, "w1").await, None, "nobody asks");
     one.stop().await;
 }

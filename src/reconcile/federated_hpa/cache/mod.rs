@@ -28,8 +28,7 @@ use tokio::time::{Instant, sleep_until};
 use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of};
 use self::groups::{Groups, NeighbourClusters};
 use self::intake::CachedKind;
-pub use self::intake::MEASUREMENTS;
-pub use self::intake::Reader;
+pub use self::intake::{MEASUREMENTS, Reader};
 pub use self::marks::Marked;
 use self::marks::Marks;
 pub use self::view::{Fleet, View};
@@ -158,6 +157,12 @@ impl Cache {
     pub fn as_if(&self, entry: FederatedHpaEntry) -> Option<View> {
         let view = self.inner.lock().view(Arc::new(entry))?;
         Some(self.with_scalers(view))
+    }
+
+    /// The member clusters.
+    #[must_use]
+    pub fn fleet(&self) -> Arc<Fleet> {
+        self.inner.lock().fleet()
     }
 
     /// A cluster as it last reported.

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa};
 use super::groups::NeighbourClusters;
-use crate::decision::fleet::Member;
+use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::HpaVersion;
 use crate::decision::related_objects::KnownScaler;
 
@@ -21,6 +23,16 @@ impl Fleet {
     /// Takes members in order of their names, each with the API version of its HPAs.
     pub(super) const fn new(members: Vec<Member<'static>>, versions: Vec<HpaVersion>) -> Self {
         Self { members, versions }
+    }
+
+    /// As if the clusters that `lost` names had not answered since then.
+    #[must_use]
+    pub fn losing(&self, lost: impl Fn(&str) -> bool, since: Timestamp) -> Self {
+        let mut members = self.members.clone();
+        for member in members.iter_mut().filter(|member| lost(&member.name)) {
+            (member.readiness, member.since) = (Readiness::NotReady(since), Some(since));
+        }
+        Self { members, versions: self.versions.clone() }
     }
 
     /// The cluster of that name.
@@ -54,6 +66,15 @@ pub struct View {
 }
 
 impl View {
+    /// The FederatedHPA that goes first on the workload.
+    #[must_use]
+    pub fn rival(&self) -> Option<&FederatedHpaEntry> {
+        // One that hands the workload back does so first.
+        let acts = |rival: &FederatedHpaEntry| !rival.deleting() || rival.held();
+        let mut rivals = self.rivals.iter().map(|rival| &**rival);
+        rivals.find(|rival| acts(rival) && rival.goes_before(&self.federated_hpa))
+    }
+
     /// The Work for a cluster.
     #[must_use]
     pub fn member_hpa(&self, cluster: &str) -> Option<&Arc<MemberHpa>> {

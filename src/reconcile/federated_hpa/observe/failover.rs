@@ -38,11 +38,21 @@ pub struct Settings {
     pub replacement: Option<SignedDuration>,
     /// Failovers per second, over all objects; 0: none.
     pub rate: f64,
+    /// `spec.minCoveredLosses` of objects that name none.
+    pub min_covered_losses: i32,
+}
+
+impl Settings {
+    /// Whether the object is to survive the loss of any one cluster.
+    #[must_use]
+    pub fn requires_cover(&self, entry: &FederatedHpaEntry) -> bool {
+        entry.object.spec.min_covered_losses.unwrap_or(self.min_covered_losses) > 0
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { patience: Patience::default(), replacement: Some(REPLACEMENT), rate: 0.5 }
+        Self { patience: Patience::default(), replacement: Some(REPLACEMENT), rate: 0.5, min_covered_losses: 0 }
     }
 }
 
@@ -77,6 +87,8 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::FederatedHPA;
+    use crate::api::federated_hpa::FederatedHPASpec;
     use crate::controller::key::Key;
     use crate::decision::failovers::{ASKS, GATHER};
     use crate::decision::ledger::Rank;
@@ -84,6 +96,20 @@ mod tests {
 
     fn standing(key: &Key, priority: i32) -> Standing {
         Standing { rank: Rank::Replace, priority: Reverse(priority), created: None, name: key.to_string() }
+    }
+
+    #[test]
+    fn what_an_object_asks_for_comes_before_the_default_of_the_installation() {
+        let entry = |losses: Option<i32>| {
+            let spec = FederatedHPASpec { min_covered_losses: losses, ..FederatedHPASpec::default() };
+            FederatedHpaEntry::of(&FederatedHPA::new("web", spec))
+        };
+        let requires = |default, losses| {
+            let settings = Settings { min_covered_losses: default, ..Settings::default() };
+            settings.requires_cover(&entry(losses))
+        };
+        assert_eq!([None, Some(0), Some(1)].map(|losses| requires(0, losses)), [false, false, true]);
+        assert_eq!([None, Some(0), Some(1)].map(|losses| requires(1, losses)), [true, false, true]);
     }
 
     #[tokio::test(start_paused = true)]

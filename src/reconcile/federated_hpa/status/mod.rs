@@ -2,6 +2,7 @@
 //! differs (status). Talks to the API server.
 
 pub mod conditions;
+mod covered;
 pub mod health;
 mod planned;
 pub mod report;
@@ -25,6 +26,7 @@ use crate::runtime::leader::Leader;
 
 pub use super::cache::entry::ASSIGNED;
 pub use super::observe::failover::FAILOVER_PAUSED;
+pub use covered::covered;
 pub use planned::{Planned, planned};
 
 /// Type of the condition that is true when everything is set up as it should be.

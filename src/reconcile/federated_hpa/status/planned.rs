@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{ASSIGNED, FAILOVER_PAUSED, READY, condition, conditions, head_is_stored, health, shown};
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
-use crate::api::hpa_status::MetricStatus;
+use crate::api::hpa_status::{Condition, MetricStatus};
 use crate::controller::failure::Failure;
 use crate::convert;
 use crate::convert::fleet::number;
@@ -96,6 +96,13 @@ fn metrics(view: &View) -> Option<Vec<MetricStatus>> {
 }
 
 impl<'a> Planned<'a> {
+    /// The same with another condition.
+    #[must_use]
+    pub fn with(mut self, condition: Option<Condition>) -> Self {
+        self.head.conditions.get_or_insert_default().extend(condition);
+        self
+    }
+
     /// The status without its lists of clusters.
     #[must_use]
     pub const fn head(&self) -> &FederatedHPAStatus {
