@@ -8,14 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fhpa::decision::defaults::Mode;
 use fhpa::playground::fleet::Plan;
-use fhpa::run::forecast::drill::FailureDomain;
-use fhpa::run::forecast::live;
 use serde_json::{Value, json};
 
 use super::capacity::node;
 use super::help::{grow, leads};
+use super::shared::drilled;
 use super::{Stage, deployment, hpa, int, plan, policy, weights};
 use crate::histories::chance::Chance;
 use crate::laws::embedded::Watched;
@@ -227,14 +225,8 @@ impl<'a> Play<'a> {
     }
 
     async fn drilled(&self, at: usize) -> BTreeMap<String, i64> {
-        let (hpas, objects) = live::fleet(&self.stage.fleet.control().client()).await.unwrap();
-        let clusters = BTreeSet::from([member(at)]);
-        let domain = FailureDomain { name: format!("cluster {}", member(at)), clusters };
-        let loss = objects.drill(&hpas, Mode::Distributed, domain, self.stage.wall.now());
-        if number("FHPA_FLEET_STORIES") == Some(1) {
-            println!("{}", serde_json::to_string_pretty(&loss).unwrap());
-        }
-        loss.objects.into_iter().filter(|object| object.short > 0).map(|object| (object.name, object.short.into())).collect()
+        let short = drilled(&self.stage, &member(at)).await.into_iter();
+        short.map(|(name, short)| (name, short.into())).collect()
     }
 
     fn broken(&self) -> Option<String> {

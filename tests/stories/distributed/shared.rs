@@ -58,7 +58,7 @@ async fn ready(stage: &Stage, workloads: usize, away: &[&str]) -> Vec<i64> {
 }
 
 /// What each workload would lack if a cluster were lost.
-async fn drilled(stage: &Stage, cluster: &str) -> Vec<(String, u32)> {
+pub async fn drilled(stage: &Stage, cluster: &str) -> Vec<(String, u32)> {
     drilled_at(stage, cluster, "1x").await
 }
 
