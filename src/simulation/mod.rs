@@ -3,7 +3,8 @@
 //! clock, no I/O; the same scenario gives the same run everywhere.
 //!
 //! [`Scenario`] describes the input, [`run`] simulates it second by second and passes on each [`Frame`], [`Figures`]
-//! summarize it and a [`Record`] keeps samples. [`run_fleet`] does so for all workloads; [`optimum`] knows the future.
+//! summarize it and a [`Record`] keeps samples. [`run_fleet`] does so for all workloads, and [`optimum()`] knows the
+//! future.
 
 mod autoscaler;
 mod burden;
