@@ -155,8 +155,6 @@ pub fn any_request() -> impl Strategy<Value = Request<'static>> {
         (request.now, request.window, request.delay) =
             (NOW, SignedDuration::from_secs(300), SignedDuration::from_secs(delay));
         for (cluster, (state, hpa, target, [chosen, evicting, overdue])) in request.clusters.iter_mut().zip(odd) {
-            // What an autoscaler says has nothing to do with the rest.
-            cluster.no_nodes = cluster.pending > 0 && chosen;
             cluster.is_candidate = matches!(state, ClusterState::Serving | ClusterState::Silent) || chosen;
             (cluster.state, cluster.hpa, cluster.target) = (state, hpa, target);
             (cluster.evicting, cluster.unresponsive) = (evicting, overdue && !evicting);
