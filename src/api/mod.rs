@@ -19,6 +19,7 @@ pub mod replica_requirements;
 pub mod resource_binding;
 pub mod scale;
 pub mod scaler;
+pub mod scheduling;
 mod selector;
 pub mod served;
 pub mod work;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::federated_hpa::ClusterAffinity;
 use super::karmada::karmada_resource;
 use super::lenient::null_as_default;
+use super::scheduling::{SchedulePriority, WorkloadAffinityGroups};
 
 /// A workload and the clusters that run it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -106,28 +107,6 @@ where
         None
     })
     .unwrap_or_default()
-}
-
-/// The priority of a workload among others: greater ones come first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SchedulePriority {
-    /// `priority`
-    #[serde(deserialize_with = "null_as_default")]
-    pub priority: i32,
-}
-
-/// Groups of a workload in its namespace, as Karmada derives them from `workloadAffinity` of the placement and the labels
-/// of the template: `LABEL=VALUE`; empty: none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct WorkloadAffinityGroups {
-    /// Its workloads are in the same clusters.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
-    pub affinity_group: String,
-    /// Its workloads are in different clusters.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
-    pub anti_affinity_group: String,
 }
 
 /// One of `spec.clusters`.
