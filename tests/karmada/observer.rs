@@ -174,7 +174,9 @@ impl Seen {
     fn begin_again(&mut self) {
         self.laws = laws();
         self.laws.acts(fhpa::runtime::clock::wall(), false);
-        (self.whole.clear(), self.failed.clear(), self.held.clear());
+        self.whole.clear();
+        self.failed.clear();
+        self.held.clear();
         self.objects.retain(|(place, ..), _| !place.is_empty());
         for ((place, kind, ..), object) in &self.objects {
             let at = fhpa::runtime::clock::wall();

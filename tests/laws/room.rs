@@ -83,8 +83,9 @@ impl Room {
             let freed: i64 = free.windows(2).map(|pair| (pair[1] - pair[0]).max(0)).sum();
             let first = free.first().copied().unwrap_or_default();
             if wanted > first + freed {
-                let why =
-                    format!("{wanted}m of {resource} are asked of {cluster}, where {first}m were free, and {freed}m since");
+                let why = format!(
+                    "{wanted}m of {resource} are asked of {cluster}, where {first}m were free, and {freed}m since"
+                );
                 court.breaks(change.about(), why);
                 return;
             }
@@ -101,5 +102,5 @@ fn raise(change: &Change<'_>, work: &Value, world: &World) -> Option<(String, Ra
     let binding = world.binding(hpa.workload()).filter(|_| !matches!(chosen, "StaticWeighted" | "Duplicated"))?;
     let from = min(change.before?)?.max(world.workload(&cluster, hpa.workload()).asked);
     let (to, each) = (min(work)?, binding.requests.clone());
-    (to > from).then(|| (cluster, Raise { at: change.at, owner, from, to, each }))
+    (to > from).then_some((cluster, Raise { at: change.at, owner, from, to, each }))
 }

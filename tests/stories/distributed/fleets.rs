@@ -280,7 +280,8 @@ fn number(variable: &str) -> Option<u64> {
 
 #[test]
 fn no_fleet_promises_twice_or_falls_short_of_what_a_drill_says() {
-    let (first, count) = (number("FHPA_FLEET_STORY_FROM").unwrap_or(1), number("FHPA_FLEET_STORIES").unwrap_or(ORDINARY));
+    let (first, count) =
+        (number("FHPA_FLEET_STORY_FROM").unwrap_or(1), number("FHPA_FLEET_STORIES").unwrap_or(ORDINARY));
     let (next, found) = (AtomicU64::new(first), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..number("FHPA_THREADS").unwrap_or(2) {
