@@ -107,6 +107,8 @@ struct ClusterClaims {
     promised: Amounts,
     missing: Amounts,
     waiting: BTreeSet<Standing>,
+    /// When each claim began, with the name of its object.
+    begun: BTreeSet<(Timestamp, String)>,
 }
 
 impl ClusterClaims {
@@ -129,12 +131,14 @@ impl ClusterClaims {
         if claim.ask.waiting > 0 {
             self.waiting.insert(claim.standing.clone());
         }
+        self.begun.insert((claim.since, claim.standing.name.clone()));
         self.by_object.insert(claim.standing.name.clone(), claim);
     }
 
     fn remove(&mut self, name: &str) -> Option<Claim> {
         let claim = self.by_object.remove(name)?;
         self.waiting.remove(&claim.standing);
+        self.begun.remove(&(claim.since, name.to_owned()));
         if let Some(at) = self.at {
             self.promised.take(&Amounts::of(&claim.each, claim.promised(at)));
             self.missing.take(&Amounts::of(&claim.each, claim.missing()));
@@ -144,8 +148,9 @@ impl ClusterClaims {
 
     /// What the report counts more than it did when the oldest claim began: part of what was asked for.
     fn counted(&self, report: Option<&Summary>, now: Timestamp) -> Option<Amounts> {
-        let claims = self.by_object.values().filter(|claim| !claim.is_over(now) && claim.promised(now) > 0);
-        let before = claims.min_by_key(|claim| claim.since)?.taken.as_ref()?;
+        let claims = self.begun.iter().filter_map(|(_, name)| self.by_object.get(name));
+        let oldest = claims.skip_while(|claim| claim.is_over(now)).find(|claim| claim.promised(now) > 0);
+        let before = oldest?.taken.as_ref()?;
         Some(report?.taken().since(before))
     }
 
@@ -203,17 +208,15 @@ impl Ledger {
     ) -> Replicas {
         let Some(known) = self.clusters.get_mut(cluster) else { return free };
         known.sum(now);
-        let own = known.by_object.get(&of.name);
-        let (mut promised, mut missing, mut all) =
-            (known.promised.clone(), known.missing.clone(), known.promised.clone());
-        if let Some(own) = own {
-            promised.take(&Amounts::of(&own.each, own.promised(now)));
-            missing.take(&Amounts::of(&own.each, own.missing()));
-            // Its own that exist may be what the report counts.
-            all.take(&Amounts::of(&own.each, own.missing()));
+        let (mut promised, mut missing) = (known.promised.clone(), known.missing.clone());
+        if let Some(own) = known.by_object.get(&of.name) {
+            // What does not exist yet of its own is for the plan to count.
+            let own = Amounts::of(&own.each, own.missing());
+            promised.take(&own);
+            missing.take(&own);
         }
         let counted = known.counted(report, now);
-        let open = counted.map_or(Replicas::MAX, |counted| all.since(&counted).displaced(each));
+        let open = counted.map_or(Replicas::MAX, |counted| promised.since(&counted).displaced(each));
         let left = free.saturating_sub(promised.displaced(each).min(open).max(missing.displaced(each)));
         known.unwanted(of, each, left)
     }

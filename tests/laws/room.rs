@@ -2,7 +2,8 @@
 //! is known, is free there by that report, or became free since.
 //!
 //! What is asked for is a higher min of an HPA that is there already, as far as it is above what its workload was asked
-//! for. Left out: policies that leave no choice (StaticWeighted, Duplicated), and clusters that do not answer.
+//! for. Left out: where the user leaves no choice (StaticWeighted, Duplicated, one cluster), and clusters that do not
+//! answer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -98,8 +99,10 @@ fn raise(change: &Change<'_>, work: &Value, world: &World) -> Option<(String, Ra
     let (owner, cluster) = address(work)?;
     let min = |work: &Value| Some(bounds(Some(work.pointer("/spec/workload/manifests/0/spec")?)).min);
     let hpa = world.federated.get(&owner).filter(|_| world.answers(&cluster))?;
-    let chosen = hpa.chooses[1].get("federatedHPAAssignmentType").and_then(Value::as_str)?;
-    let binding = world.binding(hpa.workload()).filter(|_| !matches!(chosen, "StaticWeighted" | "Duplicated"))?;
+    let policy = hpa.chooses[1].get("federatedHPAAssignmentType").and_then(Value::as_str)?;
+    let bounded = hpa.desired.values().filter(|bounds| bounds.max > 0).count();
+    let chooses = bounded > 1 && !matches!(policy, "StaticWeighted" | "Duplicated");
+    let binding = world.binding(hpa.workload()).filter(|_| chooses)?;
     let from = min(change.before?)?.max(world.workload(&cluster, hpa.workload()).asked);
     let (to, each) = (min(work)?, binding.requests.clone());
     (to > from).then_some((cluster, Raise { at: change.at, owner, from, to, each }))
