@@ -2,8 +2,8 @@
 //! is known, is free there by that report, or became free since.
 //!
 //! What is asked for is a higher min of an HPA that is there already, as far as it is above what its workload was asked
-//! for. Left out: where the user leaves no choice (StaticWeighted, Duplicated, one cluster), and clusters that do not
-//! answer.
+//! for and above its share of `minReplicas`, which some cluster must have. Left out: where the user leaves no choice
+//! (StaticWeighted, Duplicated), and clusters that do not answer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -100,10 +100,9 @@ fn raise(change: &Change<'_>, work: &Value, world: &World) -> Option<(String, Ra
     let min = |work: &Value| Some(bounds(Some(work.pointer("/spec/workload/manifests/0/spec")?)).min);
     let hpa = world.federated.get(&owner).filter(|_| world.answers(&cluster))?;
     let policy = hpa.chooses[1].get("federatedHPAAssignmentType").and_then(Value::as_str)?;
-    let bounded = hpa.desired.values().filter(|bounds| bounds.max > 0).count();
-    let chooses = bounded > 1 && !matches!(policy, "StaticWeighted" | "Duplicated");
-    let binding = world.binding(hpa.workload()).filter(|_| chooses)?;
-    let from = min(change.before?)?.max(world.workload(&cluster, hpa.workload()).asked);
+    let binding = world.binding(hpa.workload()).filter(|_| !matches!(policy, "StaticWeighted" | "Duplicated"))?;
+    let share = hpa.shares.get(&cluster).copied().unwrap_or_default();
+    let from = min(change.before?)?.max(share).max(world.workload(&cluster, hpa.workload()).asked);
     let (to, each) = (min(work)?, binding.requests.clone());
     (to > from).then_some((cluster, Raise { at: change.at, owner, from, to, each }))
 }

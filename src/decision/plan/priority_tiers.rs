@@ -10,7 +10,7 @@ use crate::decision::split::Replicas;
 /// while the control plane is down.
 ///
 /// A tier that rounding keeps above its min holds nobody: a higher one shrinks when its load is low, and is held again
-/// when its load is at the target. In between it stays as it is.
+/// when its load is at the target. In between, and until its HPA measures with what was written last, it stays as it is.
 pub(super) fn disable_scale_down(request: &Request<'_>, rows: &mut [Row<'_>]) {
     let above = |row: &&Row<'_>| row.answers() && row.cluster.current.is_some_and(|current| current > row.bounds.min);
     let lowest = |shrinks: bool| {
@@ -27,6 +27,7 @@ pub(super) fn disable_scale_down(request: &Request<'_>, rows: &mut [Row<'_>]) {
             _ if !above(runs) || above(shrinks) => above(shrinks),
             Some(load) if request.would_scale_down(load) && row.cluster.wants_fewer() => false,
             Some(load) if load.is_below() => written,
+            None if row.cluster.hpa.is_some() => written,
             _ => true,
         };
     }

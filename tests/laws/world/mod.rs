@@ -97,6 +97,8 @@ pub struct Federated {
     pub deleting: bool,
     /// Whether it has our finalizer.
     pub held: bool,
+    /// Shares of min by cluster.
+    pub shares: BTreeMap<String, i64>,
     /// Bounds by cluster.
     pub desired: BTreeMap<String, Bounds>,
     /// Clusters that Karmada's own failover took the workload away from, and that wait to be tried again.

@@ -68,6 +68,8 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
     // Of a cluster that cannot be written to, the min also asks for what it is to help with.
     let helps = |one: &Value| Some((text(one, "/clusterName").to_owned(), int(one, "/assistReplicas")?));
     let helps = desired.clone().filter_map(helps).collect();
+    let share = |one: &Value| Some((text(one, "/clusterName").to_owned(), int(one, "/minReplicas")?));
+    let shares = desired.clone().filter_map(share).collect();
     let out = desired.clone().filter(|one| !text(one, "/evictionTime").is_empty());
     let evicted = out.map(|one| text(one, "/clusterName").to_owned()).collect();
     let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), held(one, bounds(Some(one)))));
@@ -96,6 +98,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         assists: at(object, "/spec/scaleAssist").and_then(Value::as_bool).unwrap_or(true),
         deleting: deleting(object),
         held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
+        shares,
         desired: desired.collect(),
         evicted,
         helps,
