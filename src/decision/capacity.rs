@@ -75,6 +75,16 @@ impl Amounts {
         }
     }
 
+    /// The greater of both, of each resource.
+    #[must_use]
+    pub fn most(mut self, others: &Self) -> Self {
+        for (name, other) in &others.0 {
+            let amount = self.0.entry(name.clone()).or_default();
+            *amount = (*amount).max(*other);
+        }
+        self
+    }
+
     /// What is more than in `others`.
     #[must_use]
     pub fn since(&self, others: &Self) -> Self {
@@ -193,19 +203,28 @@ impl Summary {
     /// Further replicas that fit beside the existing ones.
     #[must_use]
     pub fn available(&self, demand: &Demand) -> Replicas {
-        self.least(demand, |stock| stock.allocatable.saturating_sub(stock.taken.max(0)))
+        self.beside(&Amounts::default(), demand)
+    }
+
+    /// Further replicas that fit beside the existing ones and `others`.
+    #[must_use]
+    pub fn beside(&self, others: &Amounts, demand: &Demand) -> Replicas {
+        self.least(demand, |name, stock| {
+            let others = others.0.get(name).copied().unwrap_or_default();
+            stock.allocatable.saturating_sub(stock.taken.max(0)).saturating_sub(others)
+        })
     }
 
     /// Replicas that would fit into the empty cluster.
     #[must_use]
     pub fn whole(&self, demand: &Demand) -> Replicas {
-        self.least(demand, |stock| stock.allocatable)
+        self.least(demand, |_, stock| stock.allocatable)
     }
 
     /// The smallest number over the requested resources; a resource that the cluster does not have allows 0.
-    fn least(&self, Demand(asked): &Demand, free: impl Fn(&Stock) -> Thousandths) -> Replicas {
+    fn least(&self, Demand(asked): &Demand, free: impl Fn(&str, &Stock) -> Thousandths) -> Replicas {
         let fits = |(name, each): (&String, &Thousandths)| {
-            let fits = free(self.0.get(name)?).max(0).checked_div(*each)?;
+            let fits = free(name, self.0.get(name)?).max(0).checked_div(*each)?;
             Some(Replicas::try_from(fits).unwrap_or(Replicas::MAX))
         };
         let least = asked.iter().map(|one| fits(one).unwrap_or_default()).min().unwrap_or_default();

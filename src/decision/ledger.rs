@@ -154,21 +154,45 @@ impl ClusterClaims {
         Some(report?.taken().since(before))
     }
 
-    /// Replicas of `left` that those who come before `of` do not wait for.
-    fn unwanted(&self, of: &Standing, each: &Demand, left: Replicas) -> Replicas {
-        let mut held = Amounts::default();
+    /// `taken`, and what those wait for who come before `of`.
+    fn first(&self, of: &Standing, room: &Room<'_>, taken: Amounts) -> Amounts {
+        let mut first = taken;
         for claim in self.waiting.range(..of.clone()).filter_map(|standing| self.by_object.get(&standing.name)) {
-            let mut first = held.clone();
-            first.add(Amounts::of(&claim.each, 1));
-            // What has no room for one of its pods keeps nothing from others.
-            if claim.standing.name != of.name && first.displaced(each) <= left {
-                held.add(Amounts::of(&claim.each, claim.ask.waiting));
+            if room.beside(&first) == 0 {
+                break;
             }
-            if held.displaced(each) >= left {
-                return 0;
+            // What has no room for one of its pods keeps nothing from others.
+            if claim.standing.name != of.name && room.fits(&first, &claim.each) {
+                first.add(Amounts::of(&claim.each, claim.ask.waiting));
             }
         }
-        left.saturating_sub(held.displaced(each))
+        first
+    }
+}
+
+/// What a cluster reports free.
+struct Room<'a> {
+    /// Replicas of `each`.
+    free: Replicas,
+    each: &'a Demand,
+    /// The report, where that is the source.
+    report: Option<&'a Summary>,
+}
+
+impl Room<'_> {
+    /// Replicas that fit beside `taken`. By the number alone it is not known which resource limits them: any may.
+    fn beside(&self, taken: &Amounts) -> Replicas {
+        match self.report {
+            Some(report) => report.beside(taken, self.each).min(self.free),
+            None => self.free.saturating_sub(taken.displaced(self.each)),
+        }
+    }
+
+    /// Whether a pod of another object fits beside `taken`.
+    fn fits(&self, taken: &Amounts, other: &Demand) -> bool {
+        let mut both = taken.clone();
+        both.add(Amounts::of(other, 1));
+        self.report.map_or_else(|| both.displaced(self.each) <= self.free, |report| report.beside(taken, other) > 0)
     }
 }
 
@@ -176,18 +200,9 @@ impl ClusterClaims {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     clusters: HashMap<String, ClusterClaims>,
-    /// Since when its leader acts.
-    term: Option<Timestamp>,
 }
 
 impl Ledger {
-    /// A leader that begins to act knows nothing of what was promised when it led before.
-    pub fn begin(&mut self, term: Timestamp) {
-        if self.term != Some(term) {
-            *self = Self { term: Some(term), ..Self::default() };
-        }
-    }
-
     /// Whether nobody waits for anything, or was promised something that no report counts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -195,14 +210,15 @@ impl Ledger {
     }
 
     /// Of `free` replicas that a cluster reports for an object, those that it may have: without what others are
-    /// promised, and what those that come before it wait for. `report`: of the cluster; `None` while other sources tell
-    /// what is free.
+    /// promised, what it was given itself and no report counts, and what those that come before it wait for. `current`:
+    /// its replicas that exist there. `report`: of the cluster; `None` while other sources tell what is free.
     #[must_use]
     pub fn left(
         &mut self,
         cluster: &str,
         of: &Standing,
         each: &Demand,
+        current: Replicas,
         (free, report): (Replicas, Option<&Summary>),
         now: Timestamp,
     ) -> Replicas {
@@ -211,14 +227,14 @@ impl Ledger {
         let (mut promised, mut missing) = (known.promised.clone(), known.missing.clone());
         if let Some(own) = known.by_object.get(&of.name) {
             // What does not exist yet of its own is for the plan to count.
-            let own = Amounts::of(&own.each, own.missing());
-            promised.take(&own);
-            missing.take(&own);
+            let absent = own.ask.asked.saturating_sub(own.ask.current.max(current));
+            promised.take(&Amounts::of(&own.each, absent));
+            missing.take(&Amounts::of(&own.each, own.missing()));
         }
         let counted = known.counted(report, now);
-        let open = counted.map_or(Replicas::MAX, |counted| promised.since(&counted).displaced(each));
-        let left = free.saturating_sub(promised.displaced(each).min(open).max(missing.displaced(each)));
-        known.unwanted(of, each, left)
+        let taken = counted.map_or(promised.clone(), |counted| promised.since(&counted)).most(&missing);
+        let room = Room { free, each, report };
+        room.beside(&known.first(of, &room, taken))
     }
 
     /// Replaces what an object asks for: `asks` by cluster, each replica of `each`; `report` is the last one of a
@@ -263,138 +279,4 @@ impl Ledger {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CPU: &[(&str, &str)] = &[("cpu", "1")];
-
-    fn each(request: &[(&str, &str)]) -> Demand {
-        Demand::read(request.iter().copied()).unwrap()
-    }
-
-    fn standing(name: &str, rank: Rank) -> Standing {
-        Standing { rank, priority: Reverse(0), created: None, name: name.to_owned() }
-    }
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::constant(second, 0)
-    }
-
-    fn asks(asked: Replicas, current: Replicas, waiting: Replicas) -> [(&'static str, Ask); 1] {
-        [("member1", Ask { asked, current, waiting })]
-    }
-
-    /// What `b` may have of ten free replicas.
-    fn left(ledger: &mut Ledger, of: &Standing, second: i64) -> Replicas {
-        ledger.left("member1", of, &each(CPU), (10, None), at(second))
-    }
-
-    #[test]
-    fn what_was_asked_for_is_taken_until_reports_count_it() {
-        let (a, b) = (standing("a", Rank::Load), standing("b", Rank::Replace));
-        let mut ledger = Ledger::default();
-        ledger.ask(&a, &each(CPU), asks(7, 4, 0), |_| None, at(0));
-        assert_eq!((left(&mut ledger, &b, 0), left(&mut ledger, &a, 0)), (7, 10), "its own is for the plan to count");
-        // They exist, and the report may be older.
-        ledger.ask(&a, &each(CPU), asks(7, 7, 0), |_| None, at(5));
-        assert_eq!([5, 29, 30].map(|second| left(&mut ledger, &b, second)), [7, 7, 10]);
-        ledger.ask(&a, &each(CPU), asks(7, 7, 0), |_| None, at(40));
-        assert_eq!(ledger.clusters.len(), 0, "a quiet fleet keeps nothing");
-        // What was not asked for was there before.
-        ledger.ask(&a, &each(CPU), asks(9, 9, 0), |_| None, at(41));
-        assert_eq!(left(&mut ledger, &b, 41), 10);
-        ledger.ask(&a, &each(CPU), asks(12, 9, 0), |_| None, at(42));
-        assert_eq!((left(&mut ledger, &b, 42), left(&mut ledger, &b, 4200)), (7, 7), "as long as it does not run");
-        ledger.forget("a");
-        assert_eq!(left(&mut ledger, &b, 42), 10);
-    }
-
-    #[test]
-    fn each_takes_what_its_pods_request() {
-        let mut ledger = Ledger::default();
-        let large = each(&[("cpu", "2"), ("memory", "1Gi")]);
-        ledger.ask(&standing("a", Rank::Load), &large, asks(5, 3, 0), |_| None, at(0));
-        assert_eq!(left(&mut ledger, &standing("b", Rank::Load), 0), 6, "two of two CPUs each");
-        let small = each(&[("cpu", "300m")]);
-        assert_eq!(
-            ledger.left("member1", &standing("b", Rank::Load), &small, (33, None), at(0)),
-            19,
-            "rounded for safety"
-        );
-        let other = each(&[("nvidia.com/gpu", "1")]);
-        assert_eq!(ledger.left("member1", &standing("b", Rank::Load), &other, (4, None), at(0)), 2, "pods count, too");
-    }
-
-    #[test]
-    fn who_comes_first_is_waited_for_by_those_behind_it() {
-        let mut ledger = Ledger::default();
-        let first = Standing { priority: Reverse(5), ..standing("a", Rank::Min) };
-        ledger.ask(&first, &each(CPU), asks(2, 2, 4), |_| None, at(0));
-        let behind = [
-            standing("b", Rank::Load),
-            standing("b", Rank::Min),
-            Standing { priority: Reverse(9), ..standing("b", Rank::Min) },
-            standing("b", Rank::Replace),
-        ];
-        assert_eq!(behind.map(|of| left(&mut ledger, &of, 0)), [6, 6, 10, 10]);
-        let aged = |second| Standing { created: Some(at(second)), priority: Reverse(5), ..standing("b", Rank::Min) };
-        let old = Standing { created: Some(at(100)), ..first.clone() };
-        ledger.ask(&old, &each(CPU), asks(2, 2, 4), |_| None, at(0));
-        assert_eq!(
-            [99, 101].map(|second| left(&mut ledger, &aged(second), 0)),
-            [10, 6],
-            "the older object comes first"
-        );
-        // One pod of it does not fit: what is free is of no use to it.
-        ledger.ask(&old, &each(&[("cpu", "16")]), asks(2, 2, 4), |_| None, at(0));
-        assert_eq!(left(&mut ledger, &aged(101), 0), 10);
-    }
-
-    #[test]
-    fn what_a_report_counts_since_is_part_of_what_was_asked_for() {
-        let report = |taken: &str| {
-            Summary::read(vec![("cpu", "20"), ("pods", "100")], vec![("cpu", taken), ("pods", taken)], Vec::new())
-        };
-        let (empty, half, full) = (report("4"), report("6"), report("8"));
-        let mut ledger = Ledger::default();
-        ledger.ask(&standing("a", Rank::Replace), &each(CPU), asks(2, 0, 0), |_| Some(&empty), at(0));
-        ledger.ask(&standing("b", Rank::Replace), &each(CPU), asks(2, 0, 0), |_| Some(&empty), at(2));
-        let left = |ledger: &mut Ledger, report: &Summary| {
-            let of = standing("c", Rank::Replace);
-            let free = report.available(&each(CPU));
-            ledger.left("member1", &of, &each(CPU), (free, Some(report)), at(10))
-        };
-        // Those that do not exist yet are in no report, whatever it counts.
-        assert_eq!([&empty, &half].map(|report| left(&mut ledger, report)), [12, 10]);
-        ledger.ask(&standing("a", Rank::Replace), &each(CPU), asks(2, 2, 0), |_| Some(&half), at(4));
-        ledger.ask(&standing("b", Rank::Replace), &each(CPU), asks(2, 2, 0), |_| Some(&half), at(5));
-        assert_eq!(
-            [&empty, &half, &full].map(|report| left(&mut ledger, report)),
-            [12; 3],
-            "twelve are left of sixteen"
-        );
-    }
-
-    #[test]
-    fn small_pods_that_wait_hold_no_more_than_they_need() {
-        let mut ledger = Ledger::default();
-        for number in 0..50 {
-            let small = each(&[("cpu", "10m")]);
-            ledger.ask(&standing(&format!("a{number}"), Rank::Min), &small, asks(2, 2, 1), |_| None, at(0));
-        }
-        let whole = Demand::read([("cpu", "1")]).unwrap();
-        assert_eq!(ledger.left("member1", &standing("b", Rank::Load), &whole, (60, None), at(0)), 10, "by pods");
-    }
-
-    #[test]
-    fn another_term_knows_nothing_of_the_last_one() {
-        let (a, b) = (standing("a", Rank::Load), standing("b", Rank::Load));
-        let mut ledger = Ledger::default();
-        ledger.begin(at(0));
-        ledger.ask(&a, &each(CPU), asks(7, 4, 0), |_| None, at(0));
-        ledger.begin(at(0));
-        assert_eq!(left(&mut ledger, &b, 1), 7);
-        ledger.begin(at(1));
-        assert_eq!(left(&mut ledger, &b, 1), 10);
-    }
-}
+mod tests;

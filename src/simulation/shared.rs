@@ -73,7 +73,8 @@ impl<'a> Shared<'a> {
         let (now, summaries) = (request.now, &self.summaries);
         for cluster in &mut request.clusters {
             if let Some(free) = &mut cluster.available {
-                *free = ledger.left(cluster.name, standing, each, (*free, summaries.get(cluster.name)), now);
+                let (current, report) = (cluster.current.unwrap_or_default(), summaries.get(cluster.name));
+                *free = ledger.left(cluster.name, standing, each, current, (*free, report), now);
             }
         }
         let plan = plan(request);

@@ -203,3 +203,27 @@ fn help_waits_for_the_max_that_it_needs() {
     assert!(scaled(20));
     assert!(scaled(70));
 }
+
+#[test]
+fn a_higher_priority_is_not_held_and_released_in_turns_with_each_write() {
+    let loaded = |name, value, priority| {
+        let mut cluster = runs(name, 2);
+        (cluster.load, cluster.priority) = (Some(Load { value, target: 50 }), Some(priority));
+        cluster
+    };
+    // The lower one wants what it runs, above its min.
+    let clusters = vec![loaded("a", 10, 2), loaded("b", 50, 1)];
+    let settled = rounds(fleet(Policy::Prioritized, total(3, 8), clusters), 4, 400);
+    let held = |request: &Request<'static>| {
+        let a = |next: &Request<'static>| next.clusters[0].hpa.is_some_and(|hpa| hpa.scale_down_disabled);
+        (a(request), a(&after(request, 1)))
+    };
+    assert_eq!(held(&settled), (false, false));
+    for disabled in [false, true] {
+        let mut written = settled.clone();
+        let hpa = written.clusters[0].hpa.as_mut().unwrap();
+        (hpa.scale_down_disabled, hpa.confirmed) = (disabled, false);
+        (written.clusters[0].load, written.clusters[0].hpa_desired_confirmed) = (None, None);
+        assert_eq!(held(&written), (disabled, disabled), "until its HPA measures with that");
+    }
+}

@@ -72,7 +72,9 @@ proptest! {
             let (standing, each) = (object.standing(number), object.each());
             let mut request = object.lost();
             for (cluster, free) in request.clusters[1..].iter_mut().zip(free) {
-                let left = ledger.left(cluster.name, &standing, &each, (free / object.cpus, None), request.now);
+                let current = cluster.current.unwrap_or_default();
+                let room = (free / object.cpus, None);
+                let left = ledger.left(cluster.name, &standing, &each, current, room, request.now);
                 cluster.available = Some(left);
             }
             prop_assert_eq!(request.rank(), Rank::Replace);

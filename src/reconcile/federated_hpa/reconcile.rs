@@ -259,7 +259,6 @@ impl FederatedHpaWorker {
         }
         let (first, waits) = {
             let mut ledger = self.live.ledger.lock();
-            ledger.begin(leader.acts_since());
             observed.leave_promised(&self.live, &mut ledger, view, binding, now);
             observed.promise(&mut ledger, view, binding, now)
         };

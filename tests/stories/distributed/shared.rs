@@ -68,13 +68,6 @@ async fn drilled_at(stage: &Stage, cluster: &str, load: &str) -> Vec<(String, u3
     let drill = objects.drill(&hpas, Mode::Distributed, Patience::default(), stage.wall.now());
     let drill = drill.at_load(load.parse().unwrap());
     let loss = drill.loss(FailureDomain::of_clusters(vec![cluster.to_owned()]));
-    if std::env::var("FHPA_SHOW").is_ok() {
-        for cluster in stage.fleet.names() {
-            let cluster = stage.control.get(&super::kind("Cluster"), "", cluster).await.unwrap().unwrap();
-            eprintln!("SUMMARY {}", cluster["status"]["resourceSummary"]);
-        }
-        eprintln!("LOSS {}", serde_json::to_string(&loss).unwrap());
-    }
     let short = loss.objects.into_iter().filter(|object| object.short > 0);
     short.map(|object| (object.name, object.short)).collect()
 }

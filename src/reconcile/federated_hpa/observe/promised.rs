@@ -39,7 +39,8 @@ impl Observed<'_> {
             let reported = !live.capacity.is_estimated(cluster.name, &self.requirements);
             let report = view.cluster(cluster.name).and_then(|entry| entry.summary.as_ref()).filter(|_| reported);
             if let Some(free) = &mut cluster.available {
-                *free = ledger.left(cluster.name, &standing, each, (*free, report), now);
+                let current = cluster.current.unwrap_or_default();
+                *free = ledger.left(cluster.name, &standing, each, current, (*free, report), now);
             }
         }
     }
