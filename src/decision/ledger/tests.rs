@@ -1,3 +1,5 @@
+//! What is promised, left and waited for.
+
 use super::*;
 
 const CPU: &[(&str, &str)] = &[("cpu", "1")];
