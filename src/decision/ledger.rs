@@ -107,7 +107,7 @@ struct ClusterClaims {
     promised: Amounts,
     missing: Amounts,
     waiting: BTreeSet<Standing>,
-    /// When each claim began, with the name of its object.
+    /// When each claim with a promise began, with the name of its object.
     begun: BTreeSet<(Timestamp, String)>,
 }
 
@@ -131,7 +131,9 @@ impl ClusterClaims {
         if claim.ask.waiting > 0 {
             self.waiting.insert(claim.standing.clone());
         }
-        self.begun.insert((claim.since, claim.standing.name.clone()));
+        if claim.promised(now) > 0 {
+            self.begun.insert((claim.since, claim.standing.name.clone()));
+        }
         self.by_object.insert(claim.standing.name.clone(), claim);
     }
 
@@ -148,8 +150,8 @@ impl ClusterClaims {
 
     /// What the report counts more than it did when the oldest claim began: part of what was asked for.
     fn counted(&self, report: Option<&Summary>, now: Timestamp) -> Option<Amounts> {
-        let claims = self.begun.iter().filter_map(|(_, name)| self.by_object.get(name));
-        let oldest = claims.skip_while(|claim| claim.is_over(now)).find(|claim| claim.promised(now) > 0);
+        let mut claims = self.begun.iter().filter_map(|(_, name)| self.by_object.get(name));
+        let oldest = claims.find(|claim| !claim.is_over(now) && claim.promised(now) > 0);
         let before = oldest?.taken.as_ref()?;
         Some(report?.taken().since(before))
     }
