@@ -27,6 +27,7 @@ pub mod names;
 pub mod path;
 pub mod phase;
 pub mod plan;
+pub mod promises;
 pub mod quantity;
 pub mod related_objects;
 pub mod selector;

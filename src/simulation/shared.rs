@@ -8,11 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::scenario::instant;
 use super::{Scenario, Second, Sharing};
-use crate::decision::capacity::{Demand, Summary};
+use crate::decision::capacity::{Amounts, Demand, Summary};
 use crate::decision::failovers::Failovers;
 use crate::decision::fleet::observation::Room;
-use crate::decision::ledger::{AGAIN, Ledger, Standing};
+use crate::decision::ledger::{Ledger, Standing};
 use crate::decision::plan::{Plan, Request, plan};
+use crate::decision::promises;
 use crate::decision::split::Replicas;
 
 /// karmada-scheduler forgets what it assumes of a workload that does not become healthy.
@@ -70,17 +71,9 @@ impl<'a> Shared<'a> {
         each: &Demand,
     ) -> (Plan<'r>, Option<Timestamp>) {
         let Some(ledger) = &mut self.ledger else { return (plan(request), None) };
-        let (now, summaries) = (request.now, &self.summaries);
-        for cluster in &mut request.clusters {
-            if let Some(free) = &mut cluster.available {
-                let (current, report) = (cluster.current.unwrap_or_default(), summaries.get(cluster.name));
-                *free = ledger.left(cluster.name, standing, each, current, (*free, report), now);
-            }
-        }
-        let plan = plan(request);
-        ledger.ask(standing, each, plan.asks.iter().copied(), |name| summaries.get(name), now);
-        let waits = plan.asks.iter().any(|(_, ask)| ask.waiting > 0);
-        (plan, now.checked_add(AGAIN).ok().filter(|_| waits))
+        let (now, report) = (request.now, |name: &str| self.summaries.get(name));
+        promises::leave(ledger, request, standing, each, report, now);
+        promises::promise(ledger, request, standing, each, report, now)
     }
 
     /// Which of the clusters of a workload may fail over now, and when to ask for the others.
@@ -99,12 +92,11 @@ impl<'a> Shared<'a> {
 
     /// Replicas that fit into a cluster beside what karmada-scheduler assumes.
     pub(super) fn unassumed(&self, cluster: &str, each: &Demand, now: Second) -> Option<Replicas> {
-        let summary = self.summaries.get(cluster)?;
-        let mut beside = summary.clone();
+        let mut assumed = Amounts::default();
         for (_, assumption) in self.assumed.iter().filter(|((of, _), own)| *of == cluster && own.ends > now) {
-            beside.count(&assumption.each, 0, assumption.replicas);
+            assumed.add(Amounts::of(&assumption.each, assumption.replicas));
         }
-        Some(beside.available(each))
+        Some(self.summaries.get(cluster)?.beside(&assumed, each))
     }
 
     /// Assumes that a workload takes `replicas` more in a cluster, until it is [healthy](Self::healthy) there.

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 
 use super::Observed;
 use super::live_state::LiveState;
-use crate::decision::ledger::{AGAIN, Ledger, Rank, Standing};
+use crate::decision::ledger::{Ledger, Rank, Standing};
 use crate::decision::plan::{Plan, plan};
+use crate::decision::promises;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::Binding;
 
@@ -35,14 +36,11 @@ impl Observed<'_> {
     ) {
         let Some(each) = self.requirements.demand().filter(|_| !ledger.is_empty()) else { return };
         let standing = standing(view, binding, self.request.rank());
-        for cluster in &mut self.request.clusters {
-            let reported = !live.capacity.is_estimated(cluster.name, &self.requirements);
-            let report = view.cluster(cluster.name).and_then(|entry| entry.summary.as_ref()).filter(|_| reported);
-            if let Some(free) = &mut cluster.available {
-                let current = cluster.current.unwrap_or_default();
-                *free = ledger.left(cluster.name, &standing, each, current, (*free, report), now);
-            }
-        }
+        let report = |name: &str| {
+            let reported = !live.capacity.is_estimated(name, &self.requirements);
+            view.cluster(name)?.summary.as_ref().filter(|_| reported)
+        };
+        promises::leave(ledger, &mut self.request, &standing, each, report, now);
     }
 
     /// Plans, and promises what is asked for, under the lock of the ledger: the next object sees it. Returns when to
@@ -54,15 +52,12 @@ impl Observed<'_> {
         binding: &Binding,
         now: Timestamp,
     ) -> (Plan<'_>, Option<Timestamp>) {
-        let plan = plan(&self.request);
         let Some(each) = self.requirements.demand() else {
             ledger.forget(&view.federated_hpa.key().to_string());
-            return (plan, None);
+            return (plan(&self.request), None);
         };
         let standing = standing(view, binding, self.request.rank());
         let report = |name: &str| view.cluster(name)?.summary.as_ref();
-        ledger.ask(&standing, each, plan.asks.iter().copied(), report, now);
-        let waits = plan.asks.iter().any(|(_, ask)| ask.waiting > 0);
-        (plan, now.checked_add(AGAIN).ok().filter(|_| waits))
+        promises::promise(ledger, &self.request, &standing, each, report, now)
     }
 }
