@@ -28,12 +28,42 @@ pub(super) const COLORS: [RGBColor; 8] = [
 ];
 pub(super) const OTHERS: RGBColor = RGBColor(170, 170, 170);
 pub(super) const INK: RGBColor = RGBColor(30, 30, 30);
-pub(super) const WIDTH: u32 = 960;
+const WIDTH: u32 = 960;
 pub(super) const FONT: &str = "sans-serif";
 
 pub(super) type Area<'a, 'b> = DrawingArea<SVGBackend<'b>, Shift>;
 pub(super) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Across, RangedCoordf64>>;
 pub(super) type Drawn<E = ()> = Result<E, String>;
+
+/// A drawing of two parts, one below the other; the upper one is so high.
+pub(super) fn above_and_below(upper: i32, draw: impl FnOnce(&Area<'_, '_>, &Area<'_, '_>) -> Drawn) -> Drawn<String> {
+    let mut out = String::new();
+    {
+        let root = SVGBackend::with_string(&mut out, (WIDTH, 620)).into_drawing_area();
+        root.fill(&WHITE).map_err(message_of)?;
+        let (above, below) = root.split_vertically(upper);
+        draw(&above, &below)?;
+        root.present().map_err(message_of)?;
+    }
+    Ok(out)
+}
+
+/// A drawing of a chart for each run, two in a line.
+pub(super) fn side_by_side<R>(title: &str, runs: &[R], draw: impl Fn(&Area<'_, '_>, &R) -> Drawn) -> Drawn<String> {
+    let mut out = String::new();
+    let lines = runs.len().div_ceil(2).max(1);
+    let height = u32::try_from(lines).unwrap_or(u32::MAX).saturating_mul(230).saturating_add(30);
+    {
+        let root = SVGBackend::with_string(&mut out, (WIDTH, height)).into_drawing_area();
+        root.fill(&WHITE).map_err(message_of)?;
+        let root = root.titled(title, (FONT, 18)).map_err(message_of)?;
+        for (area, run) in root.split_evenly((lines, 2)).iter().zip(runs) {
+            draw(area, run)?;
+        }
+        root.present().map_err(message_of)?;
+    }
+    Ok(out)
+}
 
 /// Frame of a chart.
 #[derive(Clone, Copy)]
@@ -50,7 +80,14 @@ pub(super) struct Axes<'t> {
     pub(super) what: Option<&'t str>,
 }
 
-impl Axes<'_> {
+impl<'t> Axes<'t> {
+    /// Of a chart of `what` over a whole run, up to `top`; `large`: with descriptions.
+    pub(super) fn of_run(title: &'t str, large: bool, top: f64, what: &'t str) -> Self {
+        let title = Some((title, if large { 15 } else { 11 }));
+        let (below, labels) = if large { (26, 8) } else { (20, 4) };
+        Self { title, below, top, labels, what: large.then_some(what) }
+    }
+
     /// A chart area with its axes, for a run that is so long.
     pub(super) fn draw<'a, 'b>(&self, area: &Area<'a, 'b>, duration: Second) -> Drawn<Chart<'a, 'b>> {
         let end = time(duration);

@@ -5,7 +5,8 @@ use plotters::prelude::*;
 use super::super::terminal::printable;
 use super::Outcome;
 use super::axes::{
-    Area, Axes, COLORS, Chart, Drawn, FONT, INK, OTHERS, WIDTH, mark, marks, message_of, real, steps, time,
+    Area, Axes, COLORS, Chart, Drawn, FONT, INK, OTHERS, above_and_below, mark, marks, message_of, real, side_by_side,
+    steps, time,
 };
 use super::comparison::Run;
 use super::table::{hours, percent, whole};
@@ -20,17 +21,11 @@ pub(super) fn single(
     (scenario, workload): (&Scenario<'_>, &Workload<'_>),
     outcome: &Outcome,
 ) -> Drawn<String> {
-    let mut out = String::new();
-    {
-        let root = SVGBackend::with_string(&mut out, (WIDTH, 620)).into_drawing_area();
-        root.fill(&WHITE).map_err(message_of)?;
-        let (upper, lower) = root.split_vertically(380);
-        let sheet = Sheet { scenario, workload, record: &outcome.chart };
-        sheet.replicas(&upper, &format!("{title}: {}", summed(&outcome.figures)), true, sheet.top())?;
-        sheet.bounds(&lower)?;
-        root.present().map_err(message_of)?;
-    }
-    Ok(out)
+    let sheet = Sheet { scenario, workload, record: &outcome.chart };
+    above_and_below(380, |upper, lower| {
+        sheet.replicas(upper, &format!("{title}: {}", summed(&outcome.figures)), true, sheet.top())?;
+        sheet.bounds(lower)
+    })
 }
 
 /// Several runs of one scenario, side by side on one scale.
@@ -39,21 +34,11 @@ pub(super) fn compared(
     (scenario, workload): (&Scenario<'_>, &Workload<'_>),
     runs: &[Run],
 ) -> Drawn<String> {
-    let mut out = String::new();
-    let lines = runs.len().div_ceil(2).max(1);
-    let height = u32::try_from(lines).unwrap_or(u32::MAX).saturating_mul(230).saturating_add(30);
-    {
-        let root = SVGBackend::with_string(&mut out, (WIDTH, height)).into_drawing_area();
-        root.fill(&WHITE).map_err(message_of)?;
-        let root = root.titled(title, (FONT, 18)).map_err(message_of)?;
-        let sheets = || runs.iter().map(|run| Sheet { scenario, workload, record: &run.outcome.chart });
-        let top = sheets().map(|sheet| sheet.top()).max().unwrap_or(1);
-        for ((area, sheet), run) in root.split_evenly((lines, 2)).iter().zip(sheets()).zip(runs) {
-            sheet.replicas(area, &format!("{}: {}", run.name, summed(&run.outcome.figures)), false, top)?;
-        }
-        root.present().map_err(message_of)?;
-    }
-    Ok(out)
+    let named = |run: &Run| format!("{}: {}", run.name, summed(&run.outcome.figures));
+    let sheets: Vec<_> =
+        runs.iter().map(|run| (named(run), Sheet { scenario, workload, record: &run.outcome.chart })).collect();
+    let top = sheets.iter().map(|(_, sheet)| sheet.top()).max().unwrap_or(1);
+    side_by_side(title, &sheets, |area, (title, sheet)| sheet.replicas(area, title, false, top))
 }
 
 fn summed(figures: &Figures) -> String {
@@ -111,13 +96,7 @@ impl Sheet<'_> {
     }
 
     fn replicas(&self, area: &Area<'_, '_>, title: &str, legend: bool, top: u64) -> Drawn {
-        let axes = Axes {
-            title: Some((title, if legend { 15 } else { 11 })),
-            below: if legend { 26 } else { 20 },
-            top: real(top) * 1.15,
-            labels: if legend { 8 } else { 4 },
-            what: legend.then_some("replicas"),
-        };
+        let axes = Axes::of_run(title, legend, real(top) * 1.15, "replicas");
         let mut chart = axes.draw(area, self.scenario.duration)?;
         self.stack(&mut chart)?;
         self.lines(&mut chart, top)?;

@@ -5,7 +5,7 @@ use plotters::prelude::*;
 use super::FleetOutcome;
 use super::comparison::FleetRun;
 use crate::cli::simulate::axes::{
-    Area, Axes, COLORS, Drawn, FONT, INK, OTHERS, WIDTH, mark, marks, message_of, real, steps,
+    Area, Axes, COLORS, Drawn, FONT, INK, OTHERS, above_and_below, mark, marks, message_of, real, side_by_side, steps,
 };
 use crate::cli::simulate::table::{hours, percent};
 use crate::cli::terminal::printable;
@@ -18,36 +18,19 @@ const MISSING: RGBColor = RGBColor(214, 39, 40);
 
 /// One run: ready against wanted over all workloads above, and each workload below.
 pub(in crate::cli::simulate) fn single(title: &str, scenario: &Scenario<'_>, outcome: &FleetOutcome) -> Drawn<String> {
-    let mut out = String::new();
-    {
-        let root = SVGBackend::with_string(&mut out, (WIDTH, 620)).into_drawing_area();
-        root.fill(&WHITE).map_err(message_of)?;
-        let (upper, lower) = root.split_vertically(360);
-        let sheet = Sheet { scenario, record: &outcome.chart };
-        sheet.whole(&upper, &format!("{title}: {}", summed(outcome)), true, sheet.top())?;
-        sheet.each(&lower)?;
-        root.present().map_err(message_of)?;
-    }
-    Ok(out)
+    let sheet = Sheet { scenario, record: &outcome.chart };
+    above_and_below(360, |upper, lower| {
+        sheet.whole(upper, &format!("{title}: {}", summed(outcome)), true, sheet.top())?;
+        sheet.each(lower)
+    })
 }
 
 /// Several runs of one fleet, side by side on one scale.
 pub(in crate::cli::simulate) fn compared(title: &str, scenario: &Scenario<'_>, runs: &[FleetRun]) -> Drawn<String> {
-    let mut out = String::new();
-    let lines = runs.len().div_ceil(2).max(1);
-    let height = u32::try_from(lines).unwrap_or(u32::MAX).saturating_mul(230).saturating_add(30);
-    {
-        let root = SVGBackend::with_string(&mut out, (WIDTH, height)).into_drawing_area();
-        root.fill(&WHITE).map_err(message_of)?;
-        let root = root.titled(title, (FONT, 18)).map_err(message_of)?;
-        let sheets = || runs.iter().map(|run| Sheet { scenario, record: &run.outcome.chart });
-        let top = sheets().map(|sheet| sheet.top()).max().unwrap_or(1);
-        for ((area, sheet), run) in root.split_evenly((lines, 2)).iter().zip(sheets()).zip(runs) {
-            sheet.whole(area, &format!("{}: {}", run.name, summed(&run.outcome)), false, top)?;
-        }
-        root.present().map_err(message_of)?;
-    }
-    Ok(out)
+    let named = |run: &FleetRun| format!("{}: {}", run.name, summed(&run.outcome));
+    let sheets: Vec<_> = runs.iter().map(|run| (named(run), Sheet { scenario, record: &run.outcome.chart })).collect();
+    let top = sheets.iter().map(|(_, sheet)| sheet.top()).max().unwrap_or(1);
+    side_by_side(title, &sheets, |area, (title, sheet)| sheet.whole(area, title, false, top))
 }
 
 fn summed(outcome: &FleetOutcome) -> String {
@@ -77,13 +60,7 @@ impl Sheet<'_> {
 
     fn whole(&self, area: &Area<'_, '_>, title: &str, legend: bool, top: u64) -> Drawn {
         let height = real(top) * 1.15;
-        let axes = Axes {
-            title: Some((title, if legend { 15 } else { 11 })),
-            below: if legend { 26 } else { 20 },
-            top: height,
-            labels: if legend { 8 } else { 4 },
-            what: legend.then_some("replicas of all"),
-        };
+        let axes = Axes::of_run(title, legend, height, "replicas of all");
         let mut chart = axes.draw(area, self.scenario.duration)?;
         let ready = self.line(|tallies| Tally::sum(tallies).ready);
         let area = Polygon::new(under(&ready), READY.mix(0.75));
