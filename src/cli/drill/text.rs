@@ -13,6 +13,8 @@ pub(super) fn render(losses: &[Loss]) -> String {
     for Loss { lost, replicas, short, objects, .. } in losses {
         let said = match (replicas, short) {
             (0, _) => "nothing of any FederatedHPA runs there".to_owned(),
+            (1, 0) => "its only replica runs elsewhere".to_owned(),
+            (1, _) => "its only replica runs nowhere".to_owned(),
             (all, 0) => format!("all {all} replicas run elsewhere"),
             (all, short) => format!("{short} of {all} replicas run nowhere"),
         };

@@ -58,12 +58,12 @@ impl LoadFactor {
 
     /// What the HPA of a cluster would want, by what it measures now, at least its min; `None` where it measures or
     /// scales nothing.
-    fn wanted(self, cluster: &Cluster<'_>) -> Option<Replicas> {
+    fn wanted(self, request: &Request<'_>, cluster: &Cluster<'_>) -> Option<Replicas> {
         let load = cluster.load.filter(|_| !cluster.memory.scaled_to_zero)?;
         let load = self.scaled(load);
         let runs = cluster.current.filter(|runs| *runs > 0)?;
-        let tolerated = !load.is_above() && !load.is_below_by(100_000);
-        let wanted = if tolerated { runs } else { load.wanted(runs) };
+        let reacts = request.is_above(load) || request.would_scale_down(load);
+        let wanted = if reacts { load.wanted(runs) } else { runs };
         Some(wanted.max(cluster.written().map_or(1, |written| written.min)))
     }
 
@@ -82,7 +82,7 @@ impl LoadFactor {
         }
         let at_load = |cluster: &Cluster<'_>| {
             let current = cluster.current.unwrap_or_default();
-            let wanted = self.wanted(cluster).unwrap_or(current);
+            let wanted = self.wanted(request, cluster).unwrap_or(current);
             let most = if request.policy.divides() { current.saturating_add(left) } else { request.total.max };
             let wanted = wanted.min(most.max(current));
             left = left.saturating_sub(wanted.saturating_sub(current));

@@ -21,7 +21,7 @@ impl Request<'_> {
     }
 
     /// Whether a metric is above its target by more than the tolerance.
-    pub(super) fn is_above(&self, load: Load) -> bool {
+    pub(in crate::decision) fn is_above(&self, load: Load) -> bool {
         load.is_above_by(self.tolerance())
     }
 
@@ -31,7 +31,7 @@ impl Request<'_> {
     }
 
     /// Whether an HPA with this metric removes replicas, as far as rounding lets it.
-    pub(super) fn would_scale_down(&self, load: Load) -> bool {
+    pub(in crate::decision) fn would_scale_down(&self, load: Load) -> bool {
         load.is_below_by(self.scale_down_tolerance.map_or(TOLERANCE, millionths))
     }
 

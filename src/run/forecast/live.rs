@@ -101,11 +101,13 @@ pub async fn objects(client: &Client, hpa: &FederatedHPA) -> Result<Objects, Fai
     let grouped = binding.as_ref().is_some_and(|binding| binding.spec.workload_affinity_groups.is_some());
     let mut found: Vec<ResourceBinding> = binding.into_iter().collect();
     if grouped {
-        let others = bindings.list(&ListParams::default()).await.map_err(|error| {
-            let object = format!("resourcebindings in {namespace}");
-            Failure::of(&error, Asked { verb: "list", group, resource, object: &object })
-        })?;
-        found.extend(others.items.into_iter().filter(|other| other.metadata.name.as_deref() != Some(&*name)));
+        let path = format!("/apis/work.karmada.io/v1alpha2/namespaces/{namespace}/resourcebindings");
+        let object = format!("resourcebindings in {namespace}");
+        let asked = Asked { verb: "list", group, resource, object: &object };
+        let others = |other: ResourceBinding| {
+            found.extend(Some(other).filter(|other| other.metadata.name.as_deref() != Some(&*name)));
+        };
+        pages(client, &path, ListParams::default(), asked, others).await?;
     }
     let (clusters, works) = members(client).await?;
     Ok(Objects { bindings: found, clusters, works })
