@@ -57,7 +57,6 @@ struct Seen {
     failed: BTreeMap<&'static str, Instant>,
     /// What was seen since one of them is not whole: its order is not the one in which it happened.
     held: Vec<(Key, Option<Value>)>,
-    mixed: bool,
 }
 
 /// What was seen, and the watches that see.
@@ -90,7 +89,6 @@ impl Observer {
             whole: BTreeSet::new(),
             failed: BTreeMap::new(),
             held: Vec::new(),
-            mixed: false,
         };
         Self { seen: Arc::new(Mutex::new(seen)), control: JoinSet::new(), _members: JoinSet::new() }
     }
@@ -199,14 +197,11 @@ impl Seen {
     fn release(&mut self) {
         self.failed.retain(|_, at| at.elapsed() < RETRIED);
         if self.whole.len() < CONTROL.len() || !self.failed.is_empty() {
-            self.mixed = true;
             return;
         }
         let mut held = std::mem::take(&mut self.held);
-        if std::mem::take(&mut self.mixed) {
-            let rank = |key: &Key| CONTROL.iter().position(|(_, kind, _)| key.0.is_empty() && *kind == key.1);
-            held.sort_by_key(|(key, _)| rank(key).unwrap_or(CONTROL.len()));
-        }
+        let rank = |key: &Key| CONTROL.iter().position(|(_, kind, _)| key.0.is_empty() && *kind == key.1);
+        held.sort_by_key(|(key, _)| rank(key).unwrap_or(CONTROL.len()));
         held.into_iter().for_each(|(key, after)| self.tell(key, after));
     }
 

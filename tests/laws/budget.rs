@@ -53,16 +53,14 @@ impl Budget {
         for (cluster, member) in world.members.iter().filter(|(cluster, _)| !world.answers(cluster)) {
             for (name, _) in member.hpas.iter().filter(|(_, hpa)| hpa.ours) {
                 let unsent = world.sent(name, cluster).is_none_or(|sent| sent.deleting);
-                let told = world.federated.get(name).filter(|hpa| !hpa.desired.is_empty());
-                if unsent || told.is_some_and(|hpa| hpa.desired.get(cluster).is_none_or(|bounds| bounds.max == 0)) {
+                if unsent || world.federated.get(name).is_some_and(|hpa| hpa.leaves(cluster)) {
                     self.given_up.insert((name.clone(), cluster.clone()));
                 }
             }
         }
         // A Work that such a cluster never applied is given up, too.
         for sent in world.sent.values().filter(|sent| !world.answers(&sent.cluster)) {
-            let told = world.federated.get(&sent.owner).filter(|hpa| !hpa.desired.is_empty());
-            if told.is_some_and(|hpa| hpa.desired.get(&sent.cluster).is_none_or(|bounds| bounds.max == 0)) {
+            if world.federated.get(&sent.owner).is_some_and(|hpa| hpa.leaves(&sent.cluster)) {
                 self.given_up.insert((sent.owner.clone(), sent.cluster.clone()));
             }
         }

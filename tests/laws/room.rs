@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::world::{Name, World, address, bounds};
+use super::world::{Name, Sent, World, sent};
 use super::{Change, Court, Law};
 
 /// For so long a report may be the newest one that is known.
@@ -44,14 +44,14 @@ impl Law for Room {
     }
 
     fn saw(&mut self, change: &Change<'_>, court: &mut Court<'_>) {
-        match (change.kind, change.after) {
-            ("Cluster", Some(cluster)) if change.in_control() => {
-                let name = Name::of(cluster).name;
+        match change.kind {
+            "Cluster" if change.in_control() => {
+                let name = Name::of(change.object()).name;
                 let Some(place) = court.world.clusters.get(&name) else { return };
                 self.free.entry(name).or_default().push_back((change.at, place.free.clone()));
             }
-            ("Work", Some(work)) if change.in_control() => {
-                let Some((cluster, raise)) = raise(change, work, court.world) else { return };
+            "Work" if change.in_control() => {
+                let Some((cluster, raise)) = raise(change, court.world) else { return };
                 self.raised.entry(cluster.clone()).or_default().push(raise);
                 self.judge(&cluster, change, court);
             }
@@ -84,9 +84,7 @@ impl Room {
             let freed: i64 = free.windows(2).map(|pair| (pair[1] - pair[0]).max(0)).sum();
             let first = free.first().copied().unwrap_or_default();
             if wanted > first + freed {
-                let why = format!(
-                    "{wanted}m of {resource} are asked of {cluster}, where {first}m were free, and {freed}m since"
-                );
+                let why = format!("{cluster} is asked for {wanted}m of {resource}; {first}m and {freed}m were free");
                 court.breaks(change.about(), why);
                 return;
             }
@@ -94,15 +92,15 @@ impl Room {
     }
 }
 
-/// The higher min of a Work for an HPA that is there.
-fn raise(change: &Change<'_>, work: &Value, world: &World) -> Option<(String, Raise)> {
-    let (owner, cluster) = address(work)?;
-    let min = |work: &Value| Some(bounds(Some(work.pointer("/spec/workload/manifests/0/spec")?)).min);
+/// The higher min of a Work for an HPA that is there, with the cluster.
+fn raise(change: &Change<'_>, world: &World) -> Option<(String, Raise)> {
+    let (before, Sent { owner, cluster, bounds, .. }) =
+        change.before.and_then(sent).zip(change.after.and_then(sent))?;
     let hpa = world.federated.get(&owner).filter(|_| world.answers(&cluster))?;
     let policy = hpa.chooses[1].get("federatedHPAAssignmentType").and_then(Value::as_str)?;
     let binding = world.binding(hpa.workload()).filter(|_| !matches!(policy, "StaticWeighted" | "Duplicated"))?;
-    let share = hpa.shares.get(&cluster).copied().unwrap_or_default();
-    let from = min(change.before?)?.max(share).max(world.workload(&cluster, hpa.workload()).asked);
-    let (to, each) = (min(work)?, binding.requests.clone());
+    let share = hpa.desired.get(&cluster).map_or(0, |desired| desired.share);
+    let from = before.bounds.min.max(share).max(world.workload(&cluster, hpa.workload()).asked);
+    let (to, each) = (bounds.min, binding.requests.clone());
     (to > from).then_some((cluster, Raise { at: change.at, owner, from, to, each }))
 }

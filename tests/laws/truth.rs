@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
-use super::world::{Bounds, Federated, Name, World};
+use super::world::{Bounds, Desired, Federated, Name, World};
 use super::{Change, Court, Law};
 
 /// How an untruth ends that Karmada told.
@@ -58,14 +58,15 @@ impl TellsTheTruth {
 fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     let holds = |kind| hpa.condition(kind).is_some_and(|condition| condition.status == "True");
-    let wanted = hpa.desired.iter().filter(|(_, bounds)| bounds.max > 0);
+    let wanted = hpa.desired.iter().filter(|(_, desired)| desired.bounds.max > 0);
     let in_force: Vec<(&str, String)> = wanted
-        .filter_map(|(cluster, bounds)| {
+        .filter_map(|(cluster, desired)| {
+            let bounds = desired.bounds;
             let there = world.members.get(cluster).and_then(|member| member.hpas.get(name));
             let there = there.filter(|there| there.ours && !there.deleting);
             match there {
                 None => Some((cluster.as_str(), format!("{cluster} has no HPA"))),
-                Some(there) if there.bounds != *bounds && there.bounds != helping(hpa, cluster, *bounds) => {
+                Some(there) if there.bounds != bounds && there.bounds != helping(desired) => {
                     Some((cluster.as_str(), format!("the HPA of {cluster} is {}, not {bounds}", there.bounds)))
                 }
                 Some(_) => None,
@@ -83,10 +84,10 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
             };
             found.push((what, why.clone()));
         }
-        let without = hpa.desired.iter().find(|(cluster, bounds)| {
+        let without = hpa.desired.iter().find(|(cluster, desired)| {
             let target =
                 world.members.get(*cluster).is_some_and(|member| member.workloads.contains_key(hpa.workload()));
-            bounds.max > 0 && world.answers(cluster) && !target
+            desired.bounds.max > 0 && world.answers(cluster) && !target
         });
         if let Some((cluster, _)) = without {
             found.push(("Ready=True is said", format!("{cluster} has no {}", hpa.workload())));
@@ -96,7 +97,7 @@ fn untruths(name: &Name, hpa: &Federated, world: &World) -> Vec<(&'static str, S
         // Bounds that go on shrinking with what runs are told with the shares.
         let answers = |cluster: &str| world.answers(cluster);
         let waits =
-            |cluster: &str| hpa.desired.get(cluster).is_some_and(|bounds| runs_more(cluster, bounds.max, hpa, world));
+            |cluster: &str| hpa.desired.get(cluster).is_some_and(|one| runs_more(cluster, one.bounds.max, hpa, world));
         for (cluster, why) in in_force.iter().filter(|(cluster, _)| answers(cluster) && !waits(cluster)) {
             let as_told = why.ends_with("has no HPA") && is_told(name, cluster, world);
             let what = if as_told { "Assigned=True is said as Karmada tells it" } else { "Assigned=True is said" };
@@ -129,9 +130,8 @@ fn is_told(name: &Name, cluster: &str, world: &World) -> bool {
 }
 
 /// The bounds of a cluster that helps and cannot be written to.
-fn helping(hpa: &Federated, cluster: &str, bounds: Bounds) -> Bounds {
-    let replicas = hpa.helps.get(cluster).copied().unwrap_or_default();
-    Bounds { min: bounds.min.max(replicas).min(bounds.max), ..bounds }
+fn helping(Desired { bounds, helps, .. }: &Desired) -> Bounds {
+    Bounds { min: bounds.min.max(*helps).min(bounds.max), ..*bounds }
 }
 
 fn runs_more(cluster: &str, max: i64, hpa: &Federated, world: &World) -> bool {

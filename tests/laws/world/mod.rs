@@ -8,7 +8,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-pub use self::read::{address, bounds, int, items, label, sent, target_of, text, truth};
+pub use self::read::{address, int, items, label, sent, target_of, text, truth};
 use self::read::{amounts, binding, federated, is_ours, member_hpa, place, workload};
 use super::Change;
 
@@ -73,6 +73,17 @@ pub struct Condition {
     pub reason: String,
 }
 
+/// What the status of a FederatedHPA gives a cluster.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Desired {
+    /// Its share of min.
+    pub share: i64,
+    /// Bounds of its HPA.
+    pub bounds: Bounds,
+    /// Replicas that it is to help with: where it cannot be written to, the min asks for these as well.
+    pub helps: i64,
+}
+
 /// A FederatedHPA.
 #[derive(Clone, Debug, Default)]
 pub struct Federated {
@@ -97,14 +108,10 @@ pub struct Federated {
     pub deleting: bool,
     /// Whether it has our finalizer.
     pub held: bool,
-    /// Shares of min by cluster.
-    pub shares: BTreeMap<String, i64>,
-    /// Bounds by cluster.
-    pub desired: BTreeMap<String, Bounds>,
+    /// What its status gives each cluster.
+    pub desired: BTreeMap<String, Desired>,
     /// Clusters that Karmada's own failover took the workload away from, and that wait to be tried again.
     pub evicted: Vec<String>,
-    /// Replicas that a cluster is to help with, by cluster.
-    pub helps: BTreeMap<String, i64>,
     pub conditions: Vec<Condition>,
     pub current: i64,
     pub is_current: bool,
@@ -143,12 +150,12 @@ impl Federated {
 
     /// Whether its status gives a cluster nothing, while others have something.
     pub fn leaves(&self, cluster: &str) -> bool {
-        !self.desired.is_empty() && self.desired.get(cluster).is_none_or(|bounds| bounds.max == 0)
+        !self.desired.is_empty() && self.desired.get(cluster).is_none_or(|desired| desired.bounds.max == 0)
     }
 
     /// Whether its status has the whole of it in every cluster.
     pub(super) fn copies(&self) -> bool {
-        self.desired.len() > 1 && self.desired.values().all(|bounds| bounds.max == self.bounds.max)
+        self.desired.len() > 1 && self.desired.values().all(|desired| desired.bounds.max == self.bounds.max)
     }
 
     /// Notes what all clusters together were allowed until now.

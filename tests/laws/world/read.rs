@@ -12,7 +12,7 @@ use fhpa::runtime::watch::{MANAGED_BY, OURS};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Binding, Bounds, Condition, Federated, MemberHpa, Name, Place, Sent, Target, Workload};
+use super::{Binding, Bounds, Condition, Desired, Federated, MemberHpa, Name, Place, Sent, Target, Workload};
 
 pub fn label<'a>(object: &'a Value, map: &str, key: &str) -> &'a str {
     let map = object.get("metadata").and_then(|metadata| metadata.get(map));
@@ -33,7 +33,7 @@ pub(super) fn workload(object: &Value) -> Workload {
     }
 }
 
-pub fn bounds(spec: Option<&Value>) -> Bounds {
+fn bounds(spec: Option<&Value>) -> Bounds {
     let bound = |field: &str| spec.and_then(|spec| spec.get(field)).and_then(Value::as_i64);
     Bounds { min: bound("minReplicas").unwrap_or(1), max: bound("maxReplicas").unwrap_or_default() }
 }
@@ -60,19 +60,16 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         reason: text(condition, "/reason").to_owned(),
     });
     let desired = items(object, "/status/clusterHPADesired").iter();
-    // A min is held while it runs the replicas of others.
-    let held = |one: &Value, bounds: Bounds| {
-        let least = int(one, "/replacementMinReplicas").unwrap_or_default();
-        Bounds { min: bounds.min.max(least).min(bounds.max.max(bounds.min)), ..bounds }
+    let given = |one: &Value| {
+        let replicas = |field: &str| int(one, field).unwrap_or_default();
+        // A min is held while it runs the replicas of others.
+        let bounds = bounds(Some(one));
+        let min = bounds.min.max(replicas("/replacementMinReplicas")).min(bounds.max.max(bounds.min));
+        let (share, helps) = (replicas("/minReplicas"), replicas("/assistReplicas"));
+        (text(one, "/clusterName").to_owned(), Desired { share, bounds: Bounds { min, ..bounds }, helps })
     };
-    // Of a cluster that cannot be written to, the min also asks for what it is to help with.
-    let helps = |one: &Value| Some((text(one, "/clusterName").to_owned(), int(one, "/assistReplicas")?));
-    let helps = desired.clone().filter_map(helps).collect();
-    let share = |one: &Value| Some((text(one, "/clusterName").to_owned(), int(one, "/minReplicas")?));
-    let shares = desired.clone().filter_map(share).collect();
     let out = desired.clone().filter(|one| !text(one, "/evictionTime").is_empty());
     let evicted = out.map(|one| text(one, "/clusterName").to_owned()).collect();
-    let desired = desired.map(|one| (text(one, "/clusterName").to_owned(), held(one, bounds(Some(one)))));
     let chooses = ["/spec/clusterAffinity", "/spec/federatedHPAAssignment"].map(|path| at(object, path).cloned());
     let chooses = chooses.map(Option::unwrap_or_default);
     let narrowed =
@@ -98,10 +95,8 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         assists: at(object, "/spec/scaleAssist").and_then(Value::as_bool).unwrap_or(true),
         deleting: deleting(object),
         held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
-        shares,
-        desired: desired.collect(),
+        desired: desired.map(given).collect(),
         evicted,
-        helps,
         conditions: conditions.collect(),
         current: int(object, "/status/currentReplicas").unwrap_or_default(),
         is_current: int(object, "/status/observedGeneration") == int(object, "/metadata/generation"),

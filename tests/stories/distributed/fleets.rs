@@ -12,7 +12,7 @@ use fhpa::playground::fleet::Plan;
 use serde_json::{Value, json};
 
 use super::capacity::node;
-use super::help::{grow, leads};
+use super::help::{grow, leads, starts};
 use super::shared::drilled;
 use super::{Stage, deployment, hpa, int, plan, policy, weights};
 use crate::histories::chance::Chance;
@@ -176,12 +176,7 @@ impl<'a> Play<'a> {
             }
             What::Kill => {
                 let next = format!("leader-{}", self.leaders);
-                let process = Process::start_with(
-                    self.stage.fleet.control(),
-                    &next,
-                    &self.stage.wall,
-                    std::sync::Arc::new(fhpa::reconcile::federated_hpa::observe::capacity::Rooms::default()),
-                );
+                let process = starts(&self.stage, &next);
                 std::mem::replace(&mut self.leader, process).kill().await;
                 self.watched.acts(false);
                 self.leader.leads().await;

@@ -34,8 +34,13 @@ async fn built(plan: Plan, members: &[(i64, i64)]) -> Stage {
     stage
 }
 
+/// A controller that goes by what clusters report free.
+pub fn starts(stage: &Stage, name: &str) -> Process {
+    Process::start_with(stage.fleet.control(), name, &stage.wall, Arc::new(Rooms::default()))
+}
+
 pub async fn leads(stage: &Stage, name: &str) -> Process {
-    let mut one = Process::start_with(stage.fleet.control(), name, &stage.wall, Arc::new(Rooms::default()));
+    let mut one = starts(stage, name);
     one.leads().await;
     one
 }

@@ -1,7 +1,5 @@
 //! Help that knows whether nodes come, by the Events of the autoscaler of a member.
 
-use std::sync::Arc;
-
 use embedded_apiserver::status::StatusError;
 use fhpa::api::event::Event;
 use fhpa::convert::nodes::of_pod;
@@ -9,11 +7,11 @@ use fhpa::decision::fleet::nodes::{NodeOutlook, outlook};
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::text;
 use fhpa::playground::member::node_events::NodeAutoscaler;
-use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::capacity::node;
+use super::help::leads;
 use super::{START, Stage, plan, weights};
 use crate::stories::{Process, at, which};
 
@@ -28,8 +26,7 @@ async fn narrow(autoscaler: NodeAutoscaler) -> (Stage, Process) {
     }
     stage.fleet.autoscale_nodes("member1", autoscaler).unwrap();
     stage.web(2, weights(&[1, 1])).await;
-    let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));
-    one.leads().await;
+    let one = leads(&stage, "one").await;
     stage.hpa(2, 8, json!({"autoscaleMultiClusterDelay": DELAY})).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..4 1..4");
