@@ -5,6 +5,8 @@ FROM rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev
 WORKDIR /src
 COPY Cargo.toml Cargo.lock build.rs ./
+COPY decision decision
+COPY simulation simulation
 COPY embedded-apiserver embedded-apiserver
 COPY src src
 COPY crds crds

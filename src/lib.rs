@@ -1,7 +1,8 @@
 //! fhpa: horizontal pod autoscaling over the member clusters of a Karmada control plane.
 //!
-//! The modules and the dependencies between them: `api` (wire) and `decision` (pure core) never import each other (both
-//! use `limits`, plain numbers); `convert` knows both; `simulation` runs the core in virtual time; `admission` and
+//! The modules and the dependencies between them: `api` (wire) and `decision` (pure core, a crate of its own) never import
+//! each other (both use `limits`, plain numbers); `convert` knows both; `simulation`, a crate, too, runs the core in
+//! virtual time; `admission` and
 //! `runtime` are around them; `controller` and `estimator` are the building blocks of `reconcile`; `install` manages
 //! their objects in the control plane; `overview` and `dashboard` show what runs; `run` combines them into processes;
 //! `cli` and `main` start these.
@@ -15,14 +16,14 @@ pub mod cli;
 pub mod controller;
 pub mod convert;
 pub mod dashboard;
-pub mod decision;
 pub mod estimator;
 pub mod install;
-pub mod limits;
 pub mod overview;
 #[cfg(feature = "playground")]
 pub mod playground;
 pub mod reconcile;
 pub mod run;
 pub mod runtime;
-pub mod simulation;
+
+pub use decision::{self, limits};
+pub use simulation;

@@ -12,7 +12,6 @@
 // Without the playground some helpers have no user.
 #![cfg_attr(not(feature = "playground"), allow(dead_code))]
 
-mod assignment;
 #[cfg(feature = "playground")]
 mod bed;
 mod capacity;

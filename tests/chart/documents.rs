@@ -12,7 +12,7 @@ use fhpa::install::doctor::{CheckState, TROUBLES};
 
 use super::{path, reference, text};
 use crate::structure::documents::anchors;
-use crate::structure::sources::sources;
+use crate::structure::sources::{program, sources};
 
 /// What stands before a reason in the code: a constant, the status of a condition, the severity of an Event, a choice.
 const BEFORE: &[&str] = &[
@@ -45,7 +45,7 @@ const NO_REASONS: &[&str] = &[
 
 /// Reasons that `decision` names: those of notes on a plan.
 fn of_notes(found: &mut BTreeSet<String>) {
-    let source = text("src/decision/plan/note.rs");
+    let source = text("decision/src/plan/note.rs");
     let (_, notes) = source.split_once("impl Note {").unwrap();
     let (codes, _) = notes.split_once("\n}\n").unwrap();
     found.extend(codes.lines().filter_map(|line| line.split_once("=> \"")?.1.split('"').next()).map(str::to_owned));
@@ -81,7 +81,7 @@ fn reasons() -> BTreeSet<String> {
     found.extend(Shortage::ALL.map(|one| one.code().to_owned()));
     found.extend([Stabilized::No, Stabilized::Up, Stabilized::Down].map(|one| one.reason().to_owned()));
     let report = text("src/reconcile/federated_hpa/status/report.rs");
-    let codes = reference::codes("src/decision/plan/reason.rs", "Why");
+    let codes = reference::codes("decision/src/plan/reason.rs", "Why");
     let told =
         report.split("Why::").skip(1).map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap());
     found.extend(told.map(|variant| codes[variant].clone()));
@@ -268,7 +268,7 @@ fn quoted_sentences(guide: &str) -> Vec<String> {
 
 #[test]
 fn messages_that_guides_quote_are_those_of_the_code() {
-    let code: String = sources("src").iter().map(|source| source.text.as_str()).collect();
+    let code: String = program().iter().map(|source| source.text.as_str()).collect();
     // A text that is broken by `\` is one.
     let code = code.split("\\\n").map(str::trim_start).collect::<String>();
     let mut seen = 0;

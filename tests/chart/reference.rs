@@ -7,15 +7,15 @@ use clap::{Arg, Command, CommandFactory as _};
 use fhpa::cli::Cli;
 
 use super::{monitoring, path, text};
-use crate::structure::sources::sources;
+use crate::structure::sources::{program, sources};
 
 const GUIDE: &str = "charts/fhpa/docs/reference.md";
 
 /// Sources of reasons that are no conditions: file, enum, and the word of the guide for where they are seen.
 const WORDS: [(&str, &str, &str); 3] = [
-    ("src/decision/plan/reason.rs", "Reason", "bounds"),
-    ("src/decision/plan/reason.rs", "Hold", "hold"),
-    ("src/decision/plan/reason.rs", "Why", "step"),
+    ("decision/src/plan/reason.rs", "Reason", "bounds"),
+    ("decision/src/plan/reason.rs", "Hold", "hold"),
+    ("decision/src/plan/reason.rs", "Why", "step"),
 ];
 
 /// The block of a source that begins like this.
@@ -79,7 +79,7 @@ fn reasons() -> String {
 fn marks() -> String {
     const NAME: &str = "&str = \"fhpa.karmada.io/";
     let mut found = BTreeMap::new();
-    for source in sources("src") {
+    for source in program() {
         let mut said: Vec<&str> = Vec::new();
         for line in source.text.lines() {
             if let Some(words) = line.strip_prefix("/// ") {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Stand;
 use crate::status::Desk;
 use crate::status::objects::{ago, cluster, condition, event, hours, hpa};
-use crate::structure::sources::sources;
+use crate::structure::sources::program;
 
 /// An element with its attributes and the text in it.
 #[derive(Clone, Debug)]
@@ -161,9 +161,9 @@ const PATHS: &[&str] = &[
 /// Names of two words or more of types that are no objects of an API.
 fn names_of_types() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for source in sources("src") {
+    for source in program() {
         let path = source.path.to_str().unwrap();
-        if path.starts_with("src/api/") || path.starts_with("src/decision/subject/") {
+        if path.starts_with("src/api/") || path.starts_with("decision/src/subject/") {
             continue;
         }
         for (_, line) in source.code() {

@@ -10,8 +10,8 @@ const HANDLERS: &[(&str, &str)] = &[
     ("src/reconcile/federated_hpa/publish.rs", "count conditions for metrics"),
     ("src/reconcile/cron_federated_hpa/status.rs", "make the status of a CronFederatedHPA"),
     ("src/reconcile/cron_federated_hpa/report.rs", "post Events about it"),
-    ("src/decision/health", "sum up the conditions of HPAs in members, to be shown"),
-    ("src/decision/hpa/decide.rs", "make those of an HPA"),
+    ("decision/src/health", "sum up the conditions of HPAs in members, to be shown"),
+    ("decision/src/hpa/decide.rs", "make those of an HPA"),
     ("src/reconcile/federated_hpa/write/apply.rs", "make the one that karmada-scheduler makes of a ResourceBinding"),
     ("src/reconcile/federated_hpa/autoscaling_v1.rs", "convert those of the older API"),
     ("src/reconcile/federated_hpa/cache/folded.rs", "store those of HPAs in members"),
@@ -60,7 +60,7 @@ fn decisions(source: &Source) -> Vec<String> {
 }
 
 fn deciding() -> Vec<Source> {
-    ["src/reconcile", "src/decision"].into_iter().flat_map(sources).collect()
+    ["src/reconcile", "decision/src"].into_iter().flat_map(sources).collect()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_decision_by_a_condition_is_seen() {
     let (deciding, storing) = ("src/reconcile/federated_hpa/handing_back.rs", STORES[0]);
     assert_eq!(seen(deciding, by_reason), 1);
     assert_eq!(seen(deciding, "fn told(one: &Condition) -> bool {\n    one.is_told()\n}\n"), 1);
-    assert_eq!(seen("src/decision/phase.rs", "status.pointer(\"/status/conditions\")\n"), 1);
+    assert_eq!(seen("decision/src/phase.rs", "status.pointer(\"/status/conditions\")\n"), 1);
     assert_eq!(seen(storing, by_reason), 1);
     assert_eq!(seen(storing, "self.condition(type_).is_some_and(|one| one.status == \"True\")\n"), 0);
     assert_eq!(seen(deciding, "entry.is_true(FAILOVER_PAUSED) && failure.reason == NOT_FOUND\n"), 0);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::sources::{Source, root, sources};
+use super::sources::{Source, TREES, program, root, sources};
 use crate::chart::documents::guides;
 
 /// What a reference to a document begins with, in comments.
@@ -59,8 +59,9 @@ fn dangling(source: &Source) -> Vec<String> {
 fn references_of_comments_lead_to_headings_that_exist() {
     // This file has a wrong one, to see that it is found.
     let here = |source: &Source| source.path.ends_with("structure/documents.rs");
-    let all: Vec<Source> = ["src", "embedded-apiserver/src", "tests", "benches"]
+    let all: Vec<Source> = TREES
         .into_iter()
+        .chain(["embedded-apiserver/src", "decision/tests", "tests", "benches"])
         .flat_map(sources)
         .filter(|source| !here(source))
         .collect();
@@ -75,17 +76,28 @@ fn references_of_comments_lead_to_headings_that_exist() {
 #[test]
 fn a_reference_that_leads_nowhere_is_seen() {
     let text = "//! Pure (docs/design.md#failover, docs/design.md#no-such-heading).\n/// docs/none.md#failover\n";
-    let source = Source { path: "src/decision/plan.rs".into(), text: text.into() };
+    let source = Source { path: "decision/src/plan.rs".into(), text: text.into() };
     assert_eq!(
         dangling(&source),
-        ["src/decision/plan.rs:1: docs/design.md#no-such-heading", "src/decision/plan.rs:2: docs/none.md#failover"]
+        ["decision/src/plan.rs:1: docs/design.md#no-such-heading", "decision/src/plan.rs:2: docs/none.md#failover"]
     );
 }
 
 /// Spans of code in `document` that are paths of this tree.
 fn paths(document: &str) -> Vec<&str> {
-    const FOLDERS: &[&str] =
-        &["src/", "tests/", "benches/", "docs/", "charts/", "crds/", "examples/", "fuzz/", "certs/"];
+    const FOLDERS: &[&str] = &[
+        "src/",
+        "decision/",
+        "simulation/",
+        "tests/",
+        "benches/",
+        "docs/",
+        "charts/",
+        "crds/",
+        "examples/",
+        "fuzz/",
+        "certs/",
+    ];
     let path = |span: &&str| {
         FOLDERS.iter().any(|folder| span.starts_with(folder)) && !span.contains(|c: char| c.is_whitespace() || c == '*')
     };
@@ -140,7 +152,7 @@ fn flags_that_documents_name_exist() {
 
 #[test]
 fn annotations_that_documents_name_exist() {
-    let code: String = sources("src").into_iter().map(|source| source.text).collect();
+    let code: String = program().into_iter().map(|source| source.text).collect();
     let mut seen = 0;
     for guide in guides() {
         let document = fs::read_to_string(root().join(&guide)).unwrap();
@@ -157,7 +169,7 @@ fn annotations_that_documents_name_exist() {
 fn the_architecture_leads_through_the_tree_as_it_is() {
     let architecture = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     let rooms: BTreeSet<String> =
-        sources("src").iter().map(Source::room).filter(|room| !["lib", "main", "limits"].contains(&&**room)).collect();
+        sources("src").iter().map(Source::room).filter(|room| !["lib", "main"].contains(&&**room)).collect();
     for room in rooms {
         assert!(architecture.contains(&format!("\n| `src/{room}` |")), "the room {room} is not in the architecture");
     }
@@ -175,7 +187,7 @@ fn headings_of_the_design_differ() {
 #[test]
 fn every_worked_example_is_a_test() {
     let design = fs::read_to_string(root().join("docs/design.md")).unwrap();
-    let tests: String = sources("tests/assignment").into_iter().map(|source| source.text).collect();
+    let tests: String = sources("decision/tests").into_iter().map(|source| source.text).collect();
     let numbers: Vec<String> = design
         .lines()
         .filter_map(|line| line.strip_prefix("| G")?.split_once(' '))

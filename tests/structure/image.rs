@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::sources::{root, sources};
+use super::sources::{program, root};
 
 #[test]
 fn what_the_code_includes_is_copied_into_the_build_of_the_image() {
@@ -14,7 +14,7 @@ fn what_the_code_includes_is_copied_into_the_build_of_the_image() {
     let copied = copies.flat_map(|line| line.split(' ').rev().skip(1)).map(|path| root().join(path).canonicalize());
     let copied: Vec<PathBuf> = copied.map(Result::unwrap).collect();
     let mut included = 0;
-    for source in sources("src") {
+    for source in program() {
         let folder = root().join(&source.path).parent().unwrap().to_owned();
         for (_, line) in source.code() {
             let Some((_, rest)) = line.split_once("include_str!(\"") else { continue };

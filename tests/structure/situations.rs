@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::sources::{Source, root, sources};
+use super::sources::{Source, TREES, root, sources};
 
 /// The module of a file.
 fn module(path: &Path) -> Vec<String> {
     let below = path.with_extension("");
-    let mut names: Vec<String> = below.iter().skip(1).map(|part| part.to_string_lossy().into_owned()).collect();
+    let below =
+        ["src", "tests", "decision/tests"].iter().find_map(|tree| below.strip_prefix(tree).ok()).unwrap_or(&below);
+    // Unit tests of another crate are told with its name.
+    let names = below.iter().map(|part| part.to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name != "src").collect();
     if names.last().is_some_and(|last| ["mod", "lib", "main", "all"].contains(&&**last)) {
         names.pop();
     }
@@ -68,7 +72,7 @@ fn every_situation_names_tests_that_exist() {
     let page = fs::read_to_string(root().join("docs/situations.md")).unwrap();
     // The suite on a real Karmada is a binary of its own.
     let here = |source: &Source| !source.path.starts_with("tests/karmada");
-    let all = ["src", "tests"].into_iter().flat_map(sources).filter(here);
+    let all = TREES.into_iter().chain(["tests", "decision/tests"]).flat_map(sources).filter(here);
     let known: BTreeSet<String> = all.flat_map(|source| tests(&source)).collect();
     let wrong = unknown(&page, &known);
     assert!(wrong.is_empty(), "no such test in docs/situations.md:\n{}", wrong.join("\n"));
@@ -80,7 +84,7 @@ fn a_situation_without_a_test_is_seen() {
     let text = "fn helper() {}\n\n#[test]\nfn one() {}\n\nmod tests {\n    #[tokio::test(start_paused = true)]\n    \
                 async fn two() {}\n}\n";
     let known = |path: &str| tests(&Source { path: path.into(), text: text.into() });
-    assert_eq!(known("src/decision/plan/gate.rs"), ["decision::plan::gate::one", "decision::plan::gate::tests::two"]);
+    assert_eq!(known("decision/src/plan/gate.rs"), ["decision::plan::gate::one", "decision::plan::gate::tests::two"]);
     let known: BTreeSet<String> = known("tests/stories/mod.rs").into_iter().collect();
     assert_eq!(known, ["stories::one", "stories::tests::two"].map(str::to_owned).into());
     let row = |test: &str| {

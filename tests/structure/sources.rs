@@ -9,10 +9,18 @@ pub struct Source {
     pub text: String,
 }
 
+/// The trees of the program: the crates of the pure core, and its own.
+pub const TREES: [&str; 3] = ["decision/src", "simulation/src", "src"];
+
+/// All sources of the program.
+pub fn program() -> Vec<Source> {
+    TREES.into_iter().flat_map(sources).collect()
+}
+
 impl Source {
-    /// The folder or file directly below `src/`, without its ending.
+    /// The folder or file directly below `src/`, without its ending; for the pure core the name of its crate.
     pub fn room(&self) -> String {
-        let below = self.path.strip_prefix("src").unwrap();
+        let below = self.path.strip_prefix("src").unwrap_or(&self.path);
         Path::new(below.components().next().unwrap().as_os_str()).file_stem().unwrap().to_string_lossy().into_owned()
     }
 
