@@ -200,6 +200,7 @@ controller:
   unhealthyClusterThreshold: 0.75
   resourceEvictionRate: 2
   replacementTimeout: 15m
+  minCoveredLosses: 1
   shutdownTimeout: 1m15s
   freeze: the control plane moves
 centralized:

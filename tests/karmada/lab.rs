@@ -110,20 +110,33 @@ impl Lab {
     /// Starts karmada-scheduler, or ends it.
     pub fn schedule(&mut self, runs: bool) {
         self.scheduler = None;
-        if !runs {
-            return;
+        if runs {
+            self.schedule_with("Failover=true,WorkloadAffinity=true", &[]);
         }
-        let scheduler = self.karmada.program(
-            "karmada-scheduler",
-            &flags([
-                ("kubeconfig", self.karmada.kubeconfig().into()),
-                ("leader-elect", "false".into()),
-                ("metrics-bind-address", "0".into()),
-                ("health-probe-bind-address", "0".into()),
-                ("feature-gates", "Failover=true,WorkloadAffinity=true".into()),
-            ]),
-        );
-        self.scheduler = Some(scheduler);
+    }
+
+    /// Starts karmada-scheduler anew, with these features and more arguments.
+    pub fn schedule_with(&mut self, features: &str, more: &[&str]) {
+        self.scheduler = None;
+        let mut arguments = flags([
+            ("kubeconfig", self.karmada.kubeconfig().into()),
+            ("leader-elect", "false".into()),
+            ("metrics-bind-address", "0".into()),
+            ("health-probe-bind-address", "0".into()),
+            ("feature-gates", features.into()),
+        ]);
+        arguments.extend(more.iter().map(Into::into));
+        self.scheduler = Some(self.karmada.program("karmada-scheduler", &arguments));
+    }
+
+    /// Ends everything.
+    pub fn end(&mut self) {
+        (self.manager, self.scheduler) = (None, None);
+        self.agents.clear();
+        self.components.clear();
+        self.members.iter_mut().for_each(Member::kill);
+        self.kill();
+        self._members.kill();
     }
 
     /// etcd and karmada-apiserver die together: connections are refused.

@@ -19,6 +19,7 @@
 mod assets;
 mod audit;
 mod custom;
+mod estimators;
 mod etcd;
 mod kubelet;
 mod lab;

@@ -127,7 +127,10 @@ impl Fhpa {
         arguments.extend(["--cert-dir".into(), self.home.clone().into_os_string()]);
         arguments.extend(["--listen".into(), format!("127.0.0.1:{}", self.ports[at]).into()]);
         arguments.extend(["--identity".into(), name.into(), "--health-probe-bind-address".into(), "0".into()]);
-        arguments.extend(["--estimators".into(), "off".into(), "--shutdown-delay".into(), "0".into()]);
+        arguments.extend(["--shutdown-delay".into(), "0".into()]);
+        if !self.arguments.iter().any(|argument| argument == "--estimators") {
+            arguments.extend(["--estimators".into(), "off".into()]);
+        }
         arguments.extend(["--external-metrics-sum".into(), JOBS.into()]);
         arguments.extend(self.arguments.iter().cloned());
         let running = home(&self.home, name);

@@ -35,7 +35,12 @@ impl Drop for Stand {
 
 impl Stand {
     pub async fn start(assets: Assets) -> Self {
-        let lab = Lab::start(assets, &MEMBERS).await;
+        Self::of(assets, &MEMBERS).await
+    }
+
+    /// With members of these names.
+    pub async fn of(assets: Assets, members: &[&str]) -> Self {
+        let lab = Lab::start(assets, members).await;
         let fhpa = Fhpa::start(&lab, &[]).await;
         let observer = Observer::start(&lab);
         Self { lab, fhpa, observer }

@@ -11,6 +11,7 @@ mod groups;
 mod guards;
 mod kinds;
 mod leave;
+mod lost_fleet;
 mod migrated;
 mod moves;
 mod nodes;
@@ -46,6 +47,7 @@ pub const MEASUREMENTS: &[(&str, Story)] = stories! {
     "sizes_of_karmadas_own_controller_in_ten_namespaces": sizes::theirs_in_ten_namespaces,
     "sizes_of_centralized_objects_in_one_namespace": sizes::ours_in_one_namespace,
     "sizes_of_centralized_objects_in_ten_namespaces": sizes::ours_in_ten_namespaces,
+    "a_fleet_of_twenty_workloads_loses_a_cluster": lost_fleet::compared,
     "sizes_of_objects_that_are_divided": sizes::divided,
     "sizes_of_objects_that_are_divided_without_karmadas_limits": sizes::divided_without_limits,
 };

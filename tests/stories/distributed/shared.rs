@@ -5,7 +5,9 @@ use fhpa::decision::drill::FailureDomain;
 use fhpa::decision::fleet::patience::Patience;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{int, text};
+use fhpa::playground::karmada::Timing;
 use fhpa::run::forecast::live;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::capacity::node;
@@ -14,7 +16,11 @@ use super::{Stage, deployment, hpa, plan, policy, weights};
 
 /// Members with room for so many replicas, and workloads `w1`, `w2`, ... of two replicas each in these members.
 async fn fleet(members: &[i64], workloads: &[usize]) -> Stage {
-    let stage = Stage::with(Plan { nodes: 0, ..plan(u32::try_from(members.len()).unwrap()) }).await;
+    fleet_with(plan(u32::try_from(members.len()).unwrap()), members, workloads).await
+}
+
+async fn fleet_with(plan: Plan, members: &[i64], workloads: &[usize]) -> Stage {
+    let stage = Stage::with(Plan { nodes: 0, ..plan }).await;
     for (at, fits) in members.iter().enumerate() {
         node(&stage, &format!("member{}", at + 1), *fits).await;
     }
@@ -99,6 +105,46 @@ async fn a_lost_cluster_leaves_no_workload_below_its_min_where_there_is_room_for
     assert_eq!(ready(&stage, 8, &["member1"]).await, [2; 8]);
     assert_eq!(pending(&stage, &["member1"]).await, 0);
     one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn room_is_promised_once_while_what_clusters_report_is_thirty_seconds_old() {
+    let timing = Timing { status_period: SignedDuration::from_secs(30), ..Timing::default() };
+    let stage = fleet_with(Plan { karmada: timing, ..plan(3) }, &[16, 8, 8], &[1, 1, 1, 1, 1, 1, 2, 2]).await;
+    let one = leads(&stage, "one").await;
+    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
+    scaled(&stage, 8, 2, 4, &aggregated).await;
+    stage.pass(120).await;
+    stage.fleet.fail("member1", true).unwrap();
+    for _ in 0..60 {
+        stage.pass(10).await;
+        assert_eq!(pending(&stage, &["member1"]).await, 0, "none is asked of a cluster that has no room for it");
+    }
+    assert_eq!(ready(&stage, 8, &["member1"]).await, [2; 8]);
+    one.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_dies_between_two_failovers_leaves_no_room_promised_twice_or_lost() {
+    let stage = fleet(&[16, 8, 8], &[1, 1, 1, 1, 1, 1, 2, 2]).await;
+    let one = leads(&stage, "one").await;
+    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
+    scaled(&stage, 8, 2, 4, &aggregated).await;
+    stage.pass(120).await;
+    stage.fleet.fail("member1", true).unwrap();
+    let whole = async |stage: &Stage| {
+        let ready = ready(stage, 8, &["member1"]).await;
+        ready.into_iter().filter(|ready| *ready == 2).count()
+    };
+    while whole(&stage).await == 2 {
+        stage.pass(1).await;
+    }
+    assert!(whole(&stage).await < 8, "some are not replaced yet");
+    one.kill().await;
+    let two = leads(&stage, "two").await;
+    stage.pass(300).await;
+    assert_eq!(ready(&stage, 8, &["member1"]).await, [2; 8], "pending: {}", pending(&stage, &["member1"]).await);
+    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
