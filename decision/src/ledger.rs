@@ -59,27 +59,43 @@ pub struct Ask {
     pub waiting: Replicas,
 }
 
-/// An [`Ask`] with what reports tell of it. It begins anew every 30 seconds, since reports are no older.
+/// An [`Ask`] with what reports tell of it: for 30 seconds, since reports are no older.
 #[derive(Clone, Debug)]
 struct Claim {
     ask: Ask,
     /// The part of its replicas that existed when it began: every report counts these.
     counted: Replicas,
-    /// When it began.
+    /// When more was asked for last.
     since: Timestamp,
-    /// What the report of the cluster counted then.
+    /// What the report of the cluster counted when it began.
     taken: Option<Amounts>,
     each: Demand,
     standing: Standing,
 }
 
 impl Claim {
-    /// What was known before goes on, unless it is to begin anew.
-    fn after(known: Option<Self>, ask: Ask, each: &Demand, standing: &Standing, now: Timestamp) -> Self {
-        let known = known.filter(|known| !known.is_over(now));
-        let (counted, since) = known.as_ref().map_or((ask.current, now), |known| (known.counted, known.since));
-        let (counted, taken) = (counted.min(ask.current), known.and_then(|known| known.taken));
-        Self { ask, counted, since, taken, each: each.clone(), standing: standing.clone() }
+    /// What was promised before is promised until 30 seconds after the last time at which more was asked for. `taken`: by
+    /// the last report.
+    fn after(
+        known: Option<Self>,
+        ask: Ask,
+        each: &Demand,
+        standing: &Standing,
+        taken: impl FnOnce() -> Option<Amounts>,
+        now: Timestamp,
+    ) -> Self {
+        let (each, standing) = (each.clone(), standing.clone());
+        let comes_to = |ask: &Ask| ask.asked.max(ask.current);
+        match known.filter(|known| !known.is_over(now)) {
+            Some(known) if known.promised(now) > 0 => {
+                let since = if comes_to(&ask) > comes_to(&known.ask) { now } else { known.since };
+                Self { ask, counted: known.counted.min(ask.current), since, taken: known.taken, each, standing }
+            }
+            known => {
+                let counted = known.map_or(ask.current, |known| known.ask.current.min(ask.current));
+                Self { ask, counted, since: now, taken: taken(), each, standing }
+            }
+        }
     }
 
     fn is_over(&self, now: Timestamp) -> bool {
@@ -255,11 +271,9 @@ impl Ledger {
             if known.is_none() && ask.asked <= ask.current && ask.waiting == 0 {
                 continue;
             }
-            let mut claim = Claim::after(known, ask, each, standing, now);
+            let taken = || report(cluster).map(Summary::taken);
+            let claim = Claim::after(known, ask, each, standing, taken, now);
             if claim.promised(now) > 0 || ask.waiting > 0 {
-                if claim.since == now {
-                    claim.taken = report(cluster).map(Summary::taken);
-                }
                 self.clusters.entry(cluster.to_owned()).or_default().add(claim, now);
             }
         }

@@ -93,8 +93,10 @@ fn linked() -> Vec<Package> {
     }
     found.remove(own);
     let packages = metadata["packages"].as_array().unwrap().iter();
+    // What comes from no registry is of this workspace.
+    let others = packages.filter(|package| !package["source"].is_null());
     let mut all: Vec<Package> =
-        packages.filter(|package| found.contains(package["id"].as_str().unwrap())).map(Package::of).collect();
+        others.filter(|package| found.contains(package["id"].as_str().unwrap())).map(Package::of).collect();
     all.sort_by(|a, b| a.title.cmp(&b.title));
     all
 }

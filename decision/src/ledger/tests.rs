@@ -83,6 +83,20 @@ fn who_comes_first_is_waited_for_by_those_behind_it() {
 }
 
 #[test]
+fn a_promise_lasts_from_the_moment_in_which_it_was_made() {
+    let of = standing("b", Rank::Load);
+    let mut ledger = Ledger::default();
+    // It only waits at first, is given two, and five in all when these are not in a report yet.
+    ledger.ask(&standing("a", Rank::Load), &each(CPU), asks(1, 1, 3), |_| None, at(0));
+    ledger.ask(&standing("a", Rank::Load), &each(CPU), asks(3, 1, 0), |_| None, at(20));
+    ledger.ask(&standing("a", Rank::Load), &each(CPU), asks(3, 3, 0), |_| None, at(21));
+    assert_eq!([35, 49].map(|second| left(&mut ledger, &of, second)), [8, 8]);
+    ledger.ask(&standing("a", Rank::Load), &each(CPU), asks(6, 3, 0), |_| None, at(49));
+    ledger.ask(&standing("a", Rank::Load), &each(CPU), asks(6, 6, 0), |_| None, at(50));
+    assert_eq!([55, 78, 79].map(|second| left(&mut ledger, &of, second)), [5, 5, 10]);
+}
+
+#[test]
 fn what_a_report_counts_since_is_part_of_what_was_asked_for() {
     let report = |taken: &str| {
         Summary::read(vec![("cpu", "20"), ("pods", "100")], vec![("cpu", taken), ("pods", taken)], Vec::new())

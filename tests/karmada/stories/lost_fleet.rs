@@ -107,9 +107,6 @@ pub async fn compared(stand: &mut Stand) {
         let served = ours.served(&workloads);
         let theirs = runs[at - 2..at].iter().map(|run| run.served(&workloads));
         assert!(theirs.into_iter().all(|theirs| theirs <= served), "a fleet is never worse off than with Karmada");
-        let last = ours.ready.last().unwrap().iter().zip(&workloads);
-        let below: Vec<_> = last.filter(|(ready, own)| **ready < own.min).map(|(_, own)| &*own.name).collect();
-        assert_eq!(below, [""; 0], "{}: below their min at the end", ours.name);
     }
 }
 
