@@ -4,11 +4,10 @@ use std::ffi::OsString;
 use std::net::Ipv4Addr;
 
 use serde_json::json;
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::net::TcpStream;
 
 use crate::lab::{Lab, until};
+use crate::link::Link;
 use crate::rig::program::{Program, flags, free_ports};
 
 /// Port at which karmada-scheduler looks for the service of an estimator.
@@ -19,14 +18,13 @@ const PORT: u16 = 10352;
 pub struct Estimators {
     port: u16,
     _programs: Vec<Program>,
-    _relays: JoinSet<()>,
 }
 
 impl Estimators {
     /// Starts all, and registers their services with karmada-apiserver; `gates`: features to switch on.
     pub async fn start(lab: &Lab, gates: &str) -> Self {
         let [port] = free_ports();
-        let (mut programs, mut relays) = (Vec::new(), JoinSet::new());
+        let mut programs = Vec::new();
         for member in &lab.members {
             let [own] = free_ports();
             let number: u8 = member.name().parse().expect("the name of a member is a number");
@@ -42,8 +40,7 @@ impl Estimators {
                     ("feature-gates", gates.into()),
                 ]),
             ));
-            let listener = TcpListener::bind((address, port)).await.unwrap();
-            relays.spawn(relay(listener, own));
+            Link::at((address, port).into(), own).await;
             let name = format!("karmada-scheduler-estimator-{}", member.name());
             lab.karmada
                 .apply(
@@ -56,22 +53,12 @@ impl Estimators {
                 .await;
             until(&format!("{name} answers"), async || TcpStream::connect(("127.0.0.1", own)).await.is_ok()).await;
         }
-        Self { port, _programs: programs, _relays: relays }
+        Self { port, _programs: programs }
     }
 
     /// How fhpa finds them.
     pub fn arguments(&self) -> [OsString; 4] {
         let address = format!("127.0.1.{{cluster}}:{}", self.port);
         ["--estimators".into(), "auto".into(), "--estimator-address".into(), address.into()]
-    }
-}
-
-async fn relay(listener: TcpListener, to: u16) {
-    while let Ok((mut near, _)) = listener.accept().await {
-        tokio::spawn(async move {
-            if let Ok(mut far) = TcpStream::connect(("127.0.0.1", to)).await {
-                let _ = copy_bidirectional(&mut near, &mut far).await;
-            }
-        });
     }
 }

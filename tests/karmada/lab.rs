@@ -41,7 +41,7 @@ pub struct Lab {
     components: Vec<Program>,
     /// Of karmada-apiserver and karmada-aggregated-apiserver.
     pub etcd: Etcd,
-    _members: Etcd,
+    of_members: Etcd,
     pub directory: TempDir,
 }
 
@@ -73,7 +73,7 @@ impl Lab {
             agents: Vec::new(),
             components: Vec::new(),
             etcd,
-            _members: of_members,
+            of_members,
             directory,
         };
         lab.federate().await;
@@ -136,7 +136,7 @@ impl Lab {
         self.components.clear();
         self.members.iter_mut().for_each(Member::kill);
         self.kill();
-        self._members.kill();
+        self.of_members.kill();
     }
 
     /// etcd and karmada-apiserver die together: connections are refused.

@@ -1,5 +1,6 @@
 //! The network between Karmada and a member, which can be cut while the member goes on. I/O: sockets.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tokio::io::copy_bidirectional;
@@ -9,16 +10,21 @@ use tokio::sync::watch;
 /// After an error of the listener.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Carries every connection to one port of the loopback interface, while it is up.
+/// Carries every connection to one port of this machine, while it is up.
 pub struct Link {
     pub port: u16,
     up: watch::Sender<bool>,
 }
 
 impl Link {
-    /// A link to this port.
+    /// A link to this port, from one that is free.
     pub async fn start(to: u16) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        Self::at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), to).await
+    }
+
+    /// A link from this address.
+    pub async fn at(from: SocketAddr, to: u16) -> Self {
+        let listener = TcpListener::bind(from).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (up, state) = watch::channel(true);
         tokio::spawn(async move {

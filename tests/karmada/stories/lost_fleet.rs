@@ -113,11 +113,7 @@ pub async fn compared(stand: &mut Stand) {
 async fn lose(stand: &mut Stand, workloads: &[Workload], divider: Divider, estimated: bool) -> Vec<Vec<u32>> {
     let gates = if let Divider::Karmada(gates) = divider { gates } else { "" };
     let estimators = if estimated { Some(Estimators::start(&stand.lab, gates).await) } else { None };
-    if estimated {
-        stand.lab.schedule_with(&features(gates), &["--enable-scheduler-estimator=true"]);
-    } else {
-        stand.lab.schedule_with(&features(gates), &[]);
-    }
+    stand.lab.schedule_with(&features(gates), &[&format!("--enable-scheduler-estimator={estimated}")]);
     for (name, (cores, _)) in MEMBERS.into_iter().zip(CORES) {
         size(stand, name, cores).await;
     }

@@ -41,7 +41,8 @@ macro_rules! stories {
     };
 }
 
-/// What many objects cost. Each takes about ten minutes, and a lab of its own: they run only when they are asked for.
+/// What many objects cost, and what a fleet runs after a loss. Each takes ten minutes or more, and a lab of its own: they
+/// run only when they are asked for.
 pub const MEASUREMENTS: &[(&str, Story)] = stories! {
     "sizes_of_karmadas_own_controller_in_one_namespace": sizes::theirs_in_one_namespace,
     "sizes_of_karmadas_own_controller_in_ten_namespaces": sizes::theirs_in_ten_namespaces,

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::capacity::node;
 use super::help::{EACH, leads};
 use super::{Stage, deployment, hpa, plan, policy, weights};
+use crate::stories::Process;
 
 /// Members with room for so many replicas, and workloads `w1`, `w2`, ... of two replicas each in these members.
 async fn fleet(members: &[i64], workloads: &[usize]) -> Stage {
@@ -47,6 +48,17 @@ async fn scaled(stage: &Stage, workloads: usize, min: i32, max: i32, more: &Valu
         object["spec"]["scaleTargetRef"]["name"] = json!(name);
         stage.create(object).await;
     }
+}
+
+/// Eight workloads with FederatedHPAs, at rest, and their leader: without the first member there is room for exactly two
+/// replicas of each.
+async fn eight(plan: Plan) -> (Stage, Process) {
+    let stage = fleet_with(plan, &[16, 8, 8], &[1, 1, 1, 1, 1, 1, 2, 2]).await;
+    let one = leads(&stage, "one").await;
+    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
+    scaled(&stage, 8, 2, 4, &aggregated).await;
+    stage.pass(120).await;
+    (stage, one)
 }
 
 /// Ready replicas of each workload in clusters that answer.
@@ -91,11 +103,7 @@ async fn pending(stage: &Stage, away: &[&str]) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_cluster_leaves_no_workload_below_its_min_where_there_is_room_for_all() {
-    let stage = fleet(&[16, 8, 8], &[1, 1, 1, 1, 1, 1, 2, 2]).await;
-    let one = leads(&stage, "one").await;
-    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
-    scaled(&stage, 8, 2, 4, &aggregated).await;
-    stage.pass(120).await;
+    let (stage, one) = eight(plan(3)).await;
     assert_eq!(ready(&stage, 8, &[]).await, [2; 8]);
     assert_eq!(drilled(&stage, "member1").await, []);
     stage.fleet.fail("member1", true).unwrap();
@@ -110,11 +118,7 @@ async fn a_lost_cluster_leaves_no_workload_below_its_min_where_there_is_room_for
 #[tokio::test(start_paused = true)]
 async fn room_is_promised_once_while_what_clusters_report_is_thirty_seconds_old() {
     let timing = Timing { status_period: SignedDuration::from_secs(30), ..Timing::default() };
-    let stage = fleet_with(Plan { karmada: timing, ..plan(3) }, &[16, 8, 8], &[1, 1, 1, 1, 1, 1, 2, 2]).await;
-    let one = leads(&stage, "one").await;
-    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
-    scaled(&stage, 8, 2, 4, &aggregated).await;
-    stage.pass(120).await;
+    let (stage, one) = eight(Plan { karmada: timing, ..plan(3) }).await;
     stage.fleet.fail("member1", true).unwrap();
     for _ in 0..60 {
         stage.pass(10).await;
@@ -126,11 +130,7 @@ async fn room_is_promised_once_while_what_clusters_report_is_thirty_seconds_old(
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_dies_between_two_failovers_leaves_no_room_promised_twice_or_lost() {
-    let stage = fleet(&[16, 8, 8], &[1, 1, 1, 1, 1, 1, 2, 2]).await;
-    let one = leads(&stage, "one").await;
-    let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
-    scaled(&stage, 8, 2, 4, &aggregated).await;
-    stage.pass(120).await;
+    let (stage, one) = eight(plan(3)).await;
     stage.fleet.fail("member1", true).unwrap();
     let whole = async |stage: &Stage| {
         let ready = ready(stage, 8, &["member1"]).await;
