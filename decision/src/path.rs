@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::names::pointer_token;
+
 /// A path in an object, as a chain of borrowed steps on the stack.
 #[derive(Clone, Copy, Debug)]
 pub enum Path<'a> {
@@ -33,6 +35,19 @@ impl<'a> Path<'a> {
     pub const fn key(&'a self, key: &'a str) -> Self {
         Self::Key(self, key)
     }
+
+    /// The same place as a JSON pointer.
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        match self {
+            Self::Root("") => String::new(),
+            Self::Root(name) => format!("/{}", pointer_token(name)),
+            Self::Field(parent, name) | Self::Key(parent, name) => {
+                format!("{}/{}", parent.pointer(), pointer_token(name))
+            }
+            Self::Index(parent, index) => format!("{}/{index}", parent.pointer()),
+        }
+    }
 }
 
 impl fmt::Display for Path<'_> {
@@ -58,5 +73,7 @@ mod tests {
         assert_eq!(rule.field("schedule").to_string(), "spec.rules[1].schedule");
         assert_eq!(Path::Root("").field("metadata").to_string(), "metadata");
         assert_eq!(Path::Root("metadata").field("labels").key("a/b").to_string(), "metadata.labels[a/b]");
+        assert_eq!(Path::Root("metadata").field("labels").key("a/b").pointer(), "/metadata/labels/a~1b");
+        assert_eq!(Path::Root("").field("spec").field("rules").index(1).pointer(), "/spec/rules/1");
     }
 }

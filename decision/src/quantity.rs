@@ -7,23 +7,53 @@ mod value;
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Deserializer};
+use serde_json::Number;
+
 pub use value::{binary, decimal, from_milli, milli, thousandths, whole};
 
-/// A quantity as in the JSON text, without quotes and outer blanks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Quantity<'a> {
-    /// The text of the user.
-    pub text: &'a str,
+/// A quantity as the user wrote it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quantity {
+    /// The text of the user, without outer blanks; a number in its decimal spelling.
+    pub text: String,
     /// Whether it is less than, equal to or greater than zero; `None` when the text is not a quantity.
     pub sign: Option<Ordering>,
 }
 
-impl<'a> Quantity<'a> {
+impl Quantity {
     /// Reads a quantity; one that cannot be parsed has no sign.
     #[must_use]
-    pub fn new(text: &'a str) -> Self {
-        Self { text, sign: sign(text) }
+    pub fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let sign = sign(&text);
+        Self { text, sign }
     }
+}
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum AsWritten {
+            Text(String),
+            Number(Number),
+        }
+        Ok(match AsWritten::deserialize(deserializer)? {
+            AsWritten::Text(text) => Self::new(trimmed(&text)),
+            // The API server cannot store a fraction without quotes.
+            AsWritten::Number(number) if number.as_f64().is_some_and(|number| number.fract() != 0.0) => {
+                Self { text: number.to_string(), sign: None }
+            }
+            AsWritten::Number(number) => Self::new(number.to_string()),
+        })
+    }
+}
+
+/// The text of a quantity without the outer blanks that Kubernetes ignores.
+#[must_use]
+pub fn trimmed(text: &str) -> &str {
+    text.trim_matches(|character: char| character.is_whitespace() && !character.is_control())
 }
 
 /// Digits that fit the exact arithmetic of apimachinery; longer numbers go through its decimal parser.

@@ -1,25 +1,19 @@
-//! Bytes -> Request: the admission.k8s.io/v1 AdmissionReview, borrowed from the request body. No I/O.
+//! Bytes -> Request: the admission.k8s.io/v1 AdmissionReview. No I/O.
 //!
-//! One pass, which decodes the object too. Where it fails, a pass that skips the objects takes its place: then an object
-//! of a wrong type does not prevent the review, and its error is found by decoding it alone. A third, slower pass runs
-//! only for a rejected body, to find the path of the error and the uid.
+//! The types of `kube::core::admission` decode the object into its own type together with the review around it: an
+//! object with a value of a wrong type would leave no request to answer. Here an object is any JSON.
 
-mod members;
-
-use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::DeserializeSeed as _;
-use serde_json::Deserializer;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use super::endpoint::Endpoint;
-use super::object::Object;
-use super::uid::UidScan;
 use crate::decision::excerpt::excerpt;
-use members::{InPlace, Review, ReviewMembers};
+use crate::decision::json::null_as_default;
 
 /// Operation of the API server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(from = "String")]
 pub enum Operation {
     /// A new object.
     Create,
@@ -48,40 +42,51 @@ impl Operation {
             Self::Unknown => "UNKNOWN",
         }
     }
+}
 
-    pub(super) fn named(name: &str) -> Self {
+impl From<String> for Operation {
+    fn from(name: String) -> Self {
         Self::ALL.into_iter().find(|operation| operation.as_str() == name).unwrap_or(Self::Unknown)
     }
 }
 
 /// One admission request.
-#[derive(Clone, Debug)]
-pub struct Request<'a> {
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
     /// Identifies the request; repeated in the response.
-    pub uid: Cow<'a, str>,
+    pub uid: String,
     /// The operation.
     pub operation: Operation,
     /// Namespace of the object.
-    pub namespace: Cow<'a, str>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub namespace: String,
     /// Name of the object; may be empty on CREATE.
-    pub name: Cow<'a, str>,
-    /// Subresource, empty for the object itself.
-    pub sub_resource: Cow<'a, str>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub name: String,
     /// Whether nothing will be stored.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub dry_run: bool,
     /// Field manager that the client names; may be empty.
-    pub field_manager: Cow<'a, str>,
+    #[serde(default, rename = "options", deserialize_with = "field_manager")]
+    pub field_manager: String,
     /// The new object; absent on DELETE.
-    pub object: Option<Object<'a>>,
+    pub object: Option<Value>,
     /// The stored object; absent on CREATE.
-    pub old_object: Option<Object<'a>>,
+    pub old_object: Option<Value>,
+}
+
+/// The field manager in the options of a request. Options that cannot be read name none.
+fn field_manager<'de, D: Deserializer<'de>>(options: D) -> Result<String, D::Error> {
+    let options = Value::deserialize(options)?;
+    Ok(options.get("fieldManager").and_then(Value::as_str).unwrap_or_default().to_owned())
 }
 
 /// Why a body is not a valid review.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the AdmissionReview cannot be decoded: {}{message}", FieldPath(path))]
 pub struct Malformed {
-    /// The uid, where the body has one.
+    /// The uid, where the body is JSON that has one.
     pub uid: Option<String>,
     /// Path of the member, for example `request.dryRun`; empty for the body itself.
     pub path: String,
@@ -98,44 +103,58 @@ impl fmt::Display for FieldPath<'_> {
     }
 }
 
+/// The whole body.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Review {
+    api_version: String,
+    kind: String,
+    request: Option<Request>,
+}
+
 /// The only supported version.
 const API_VERSION: &str = "admission.k8s.io/v1";
 /// The only supported kind.
 const KIND: &str = "AdmissionReview";
 
-/// Reads a review that was sent to `endpoint`.
-///
-/// # Errors
-/// The body is not JSON, not an AdmissionReview of version v1, or lacks the request, its uid or its operation.
-pub fn decode(endpoint: Endpoint, body: &[u8]) -> Result<Request<'_>, Malformed> {
-    // Text that is known to be UTF-8 as a whole is not checked string by string.
-    let text = std::str::from_utf8(body).map_err(|_| diagnose(body))?;
-    let skipping = |_| read(text, None);
-    let review = read(text, InPlace::of(endpoint, text)).or_else(skipping).map_err(|_| diagnose(body))?;
-    let refuse = |path: &str, message: String| Malformed { uid: UidScan::of(body), path: path.to_owned(), message };
-    if review.api_version.0 != API_VERSION {
-        let given = excerpt(&review.api_version.0, VALUE_LENGTH);
-        return Err(refuse("apiVersion", format!("{given:?} is not served, only {API_VERSION:?}")));
-    }
-    if review.kind.0 != KIND {
-        let given = excerpt(&review.kind.0, VALUE_LENGTH);
-        return Err(refuse("kind", format!("{given:?} is not served, only {KIND:?}")));
-    }
-    let request = review.request.ok_or_else(|| refuse("request", "required".to_owned()))?;
-    if request.uid.0.is_empty() {
-        return Err(Malformed { uid: None, path: "request.uid".to_owned(), message: "required".to_owned() });
-    }
-    if request.operation.0.is_empty() {
-        return Err(refuse("request.operation", "required".to_owned()));
-    }
-    Ok(request.into_request())
+/// Most bytes of memory that the values of a body may take. An update of the object with most takes some 40 MiB: 5,000
+/// clusters in its spec and its status, as it is and as it was.
+const MOST_MEMORY: usize = 64 << 20;
+
+/// What the values of a body take at most in memory, without their texts.
+fn memory(body: &[u8]) -> usize {
+    let bytes = |byte: &u8| match byte {
+        // A map has room for eleven members from the first one on.
+        b'{' => 700,
+        b',' | b'[' => 64,
+        _ => 0,
+    };
+    body.iter().map(bytes).sum()
 }
 
-fn read<'a>(text: &'a str, in_place: Option<InPlace<'a>>) -> serde_json::Result<Review<'a>> {
-    let mut json = Deserializer::from_str(text);
-    let review = ReviewMembers(in_place).deserialize(&mut json)?;
-    json.end()?;
-    Ok(review)
+/// Reads a review.
+///
+/// # Errors
+/// The body is not JSON, not an AdmissionReview of version v1, has too many values, or lacks the request, its uid or
+/// its operation.
+pub fn decode(body: &[u8]) -> Result<Request, Malformed> {
+    if memory(body) > MOST_MEMORY {
+        return Err(Malformed { uid: None, path: String::new(), message: "the body has too many values".to_owned() });
+    }
+    let review: Review = serde_json::from_slice(body).map_err(|error| diagnose(body, &error))?;
+    let uid = review.request.as_ref().map(|request| request.uid.clone()).filter(|uid| !uid.is_empty());
+    let refuse = |path: &str, message: String| Err(Malformed { uid: uid.clone(), path: path.to_owned(), message });
+    for (path, given, served) in [("apiVersion", &review.api_version, API_VERSION), ("kind", &review.kind, KIND)] {
+        if given != served {
+            let given = excerpt(given, VALUE_LENGTH);
+            return refuse(path, format!("{given:?} is not served, only {served:?}"));
+        }
+    }
+    match review.request {
+        Some(request) if !request.uid.is_empty() => Ok(request),
+        Some(_) => refuse("request.uid", "required".to_owned()),
+        None => refuse("request", "required".to_owned()),
+    }
 }
 
 /// Characters of an invalid value that a message repeats.
@@ -143,53 +162,46 @@ const VALUE_LENGTH: usize = 64;
 /// Characters of a decoder's message, which may repeat the input.
 const MESSAGE: usize = 300;
 
-/// Finds the path of the error: the slow pass.
-fn diagnose(body: &[u8]) -> Malformed {
-    let uid = UidScan::of(body);
+/// The path of an error and the uid: of a body that is JSON.
+fn diagnose(body: &[u8], error: &serde_json::Error) -> Malformed {
+    let message = excerpt(&error.to_string(), MESSAGE).to_owned();
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Malformed { uid, path: String::new(), message: "the body is empty".to_owned() };
+        return Malformed { uid: None, path: String::new(), message: "the body is empty".to_owned() };
     }
-    let mut json = Deserializer::from_slice(body);
-    if let Err(error) = serde_path_to_error::deserialize::<_, Review<'_>>(&mut json) {
-        let path = error.path().to_string();
-        let path = if path == "." || path == "?" { String::new() } else { path };
-        let message = excerpt(&error.into_inner().to_string(), MESSAGE).to_owned();
-        return Malformed { uid, path: excerpt(&path, MESSAGE).to_owned(), message };
-    }
-    let message = json.end().err().map_or_else(|| "not JSON".to_owned(), |error| error.to_string());
-    Malformed { uid, path: String::new(), message }
+    let Ok(body) = serde_json::from_slice::<Value>(body) else {
+        return Malformed { uid: None, path: String::new(), message };
+    };
+    let uid = body.pointer("/request/uid").and_then(Value::as_str).filter(|uid| !uid.is_empty()).map(str::to_owned);
+    let path = match serde_path_to_error::deserialize::<_, Review>(&body) {
+        Err(error) if error.path().iter().len() > 0 => excerpt(&error.path().to_string(), MESSAGE).to_owned(),
+        _ => String::new(),
+    };
+    Malformed { uid, path, message }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
+    use serde_json::json;
 
-    use super::{Malformed, Operation, Request};
-    use crate::admission::endpoint::Endpoint;
+    use super::{Malformed, Operation, Request, decode};
 
     const HEAD: &str = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":"#;
 
-    fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
-        super::decode(Endpoint::ValidateFederatedHPA, body)
-    }
-
-    fn body(request: &str) -> Vec<u8> {
-        format!("{HEAD}{request}}}").into_bytes()
+    fn request(request: &str) -> Result<Request, Malformed> {
+        decode(format!("{HEAD}{request}}}").as_bytes())
     }
 
     #[test]
-    fn a_request_is_borrowed_from_the_body() {
-        let body = body(
+    fn the_members_of_a_request_are_read_and_others_skipped() {
+        let request = request(
             r#"{"uid":"u-1","kind":{"kind":"X"},"operation":"UPDATE","namespace":"prod","name":"web","dryRun":true,
                "options":{"kind":"UpdateOptions","fieldManager":"me","dryRun":["All"]},"userInfo":{"groups":["a",{"b":[1,2]}]},"object":{"a":1},"oldObject":null}"#,
-        );
-        let request = decode(&body).unwrap();
-        assert!(matches!(request.uid, Cow::Borrowed("u-1")));
-        assert_eq!(request.operation, Operation::Update);
+        )
+        .unwrap();
+        assert_eq!((&*request.uid, request.operation), ("u-1", Operation::Update));
         assert_eq!((&*request.namespace, &*request.name, request.dry_run), ("prod", "web", true));
-        assert_eq!(request.object.unwrap().text(), r#"{"a":1}"#);
-        assert!(request.old_object.is_none());
-        assert!(matches!(request.field_manager, Cow::Borrowed("me")));
+        assert_eq!((request.object, request.old_object), (Some(json!({"a": 1})), None));
+        assert_eq!(request.field_manager, "me");
     }
 
     #[test]
@@ -197,46 +209,44 @@ mod tests {
         for options in
             ["null", "{}", "[]", "[{\"fieldManager\":\"me\"}]", "7", "{\"fieldManager\":null}", "{\"fieldManager\":7}"]
         {
-            let body = body(&format!(r#"{{"uid":"u","operation":"UPDATE","options":{options}}}"#));
-            assert_eq!(decode(&body).unwrap().field_manager, "", "{options}");
+            let body = format!(r#"{{"uid":"u","operation":"UPDATE","options":{options}}}"#);
+            assert_eq!(request(&body).unwrap().field_manager, "", "{options}");
         }
     }
 
     #[test]
     fn a_wrong_member_is_named_and_the_uid_kept() {
-        let malformed = decode(&body(r#"{"uid":"u-1","operation":"CREATE","dryRun":"yes"}"#)).unwrap_err();
+        let malformed = request(r#"{"uid":"u-1","operation":"CREATE","dryRun":"yes"}"#).unwrap_err();
         assert_eq!(malformed.uid.as_deref(), Some("u-1"));
         assert_eq!(malformed.path, "request.dryRun");
         assert!(malformed.message.contains("expected a boolean at line 1 column"), "{}", malformed.message);
+        let malformed = request(r#"{"uid":"u-1"}"#).unwrap_err();
+        assert_eq!((malformed.uid.as_deref(), &*malformed.path), (Some("u-1"), "request"));
+        assert!(malformed.message.contains("missing field `operation`"), "{}", malformed.message);
     }
 
     #[test]
-    fn the_uid_survives_a_body_cut_short_and_one_with_a_tail() {
+    fn what_is_no_json_is_refused_with_its_place() {
         for (text, place) in [
             (format!(r#"{HEAD}{{"uid":"u-1","object":{{"a":[1,"#), "EOF while parsing"),
             (format!(r#"{HEAD}{{"uid":"u-1","operation":"CREATE"}}}} x"#), "trailing characters at line 1"),
-            (format!(r#"{HEAD}{{"operation":nope,"uid":"u-1"}}}}"#), "request.operation: expected ident"),
+            (format!(r#"{HEAD}{{"operation":nope,"uid":"u-1"}}}}"#), "expected ident"),
+            (" ".to_owned(), "the body is empty"),
         ] {
             let malformed = decode(text.as_bytes()).unwrap_err();
-            assert_eq!(malformed.uid.as_deref(), Some("u-1"), "{text}");
+            assert_eq!(malformed.uid, None, "{text}");
             assert!(malformed.to_string().contains(place), "{malformed}");
         }
     }
 
     #[test]
     fn another_version_is_refused_by_name() {
-        let text = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u"}}"#;
+        let text = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","operation":"CREATE"}}"#;
         let malformed = decode(text.as_bytes()).unwrap_err();
         assert_eq!(malformed.uid.as_deref(), Some("u"));
         assert_eq!(
             malformed.to_string(),
             "the AdmissionReview cannot be decoded: apiVersion: \"admission.k8s.io/v1beta1\" is not served, only \"admission.k8s.io/v1\""
         );
-    }
-
-    #[test]
-    fn lists_are_not_taken_for_objects() {
-        assert!(decode(br#"["AdmissionReview","admission.k8s.io/v1",{}]"#).is_err());
-        assert_eq!(decode(&body(r#"["u","CREATE"]"#)).unwrap_err().path, "request");
     }
 }

@@ -23,7 +23,7 @@ use super::verdict::{Denial, Verdict};
 use crate::decision::excerpt::excerpt;
 
 /// Returns the verdict on one request, at the given time.
-pub type ReviewFn = Arc<dyn Fn(Endpoint, &Request<'_>, Timestamp) -> Verdict + Send + Sync>;
+pub type ReviewFn = Arc<dyn Fn(Endpoint, &Request, Timestamp) -> Verdict + Send + Sync>;
 
 /// Reads the time.
 #[derive(Clone, Copy, Debug)]
@@ -206,11 +206,10 @@ where
     let large = || (state.slots.large_bodies)(peer);
     let (body, _large) = match body::collect(body, &state.limits, large).await {
         Ok(collected) => collected,
-        Err(unread) => return exchange.unread(unread),
+        Err(unread) => return exchange.unread(&unread),
     };
     if let Err(problem) = check_media_type(&head.headers) {
-        let uid = super::uid::UidScan::of(&body);
-        return exchange.refuse(uid, StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", &problem);
+        return exchange.unjudged(StatusCode::UNSUPPORTED_MEDIA_TYPE, &problem);
     }
     exchange.review(&body)
 }
@@ -223,8 +222,8 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    fn review(&self, body: &Bytes) -> Response {
-        let request = match envelope::decode(self.endpoint, body) {
+    fn review(&self, body: &[u8]) -> Response {
+        let request = match envelope::decode(body) {
             Ok(request) => request,
             Err(malformed) => return self.malformed(malformed),
         };
@@ -255,49 +254,56 @@ impl Exchange<'_> {
         json(answer)
     }
 
-    /// With a uid: a denial that repeats it. Without: a plain error response.
-    fn refuse(&self, uid: Option<String>, code: StatusCode, reason: &'static str, problem: &str) -> Response {
-        self.notify_observer(&self.unjudged(uid.as_deref().unwrap_or_default(), Outcome::Undecodable, problem));
-        refusal(uid, code, reason, problem)
-    }
-
-    /// The client gets the whole error; the log only its path, because the rest may repeat the body.
+    /// With a uid: a denial that repeats it. Without: a plain error response. The client gets the whole error; the log
+    /// only its path, because the rest may repeat the body.
     fn malformed(&self, malformed: Malformed) -> Response {
         let place = format!("undecodable at {:?}", malformed.path);
-        self.notify_observer(&self.unjudged(
-            malformed.uid.as_deref().unwrap_or_default(),
-            Outcome::Undecodable,
-            &place,
-        ));
-        let problem = malformed.to_string();
-        refusal(malformed.uid, StatusCode::BAD_REQUEST, "BadRequest", &problem)
+        let uid = malformed.uid.as_deref().unwrap_or_default();
+        self.notify_unjudged(uid, Outcome::Undecodable, &place);
+        let (code, problem) = (StatusCode::BAD_REQUEST, malformed.to_string());
+        match malformed.uid {
+            Some(uid) => json(response::refuse(&uid, code.as_u16(), "BadRequest", &problem)),
+            None => plain(code, format!("{problem}\n")),
+        }
     }
 
-    fn unread(&self, unread: Unread) -> Response {
-        let problem = unread.to_string();
-        match unread {
-            Unread::TooLarge { uid, .. } => {
-                self.refuse(uid, StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &problem)
-            }
-            Unread::TooSlow { uid, .. } => self.refuse(uid, StatusCode::REQUEST_TIMEOUT, "Timeout", &problem),
-            Unread::Broken { uid, .. } => self.refuse(uid, StatusCode::BAD_REQUEST, "BadRequest", &problem),
-            Unread::Overloaded => self.overloaded(&problem),
-        }
+    fn unread(&self, unread: &Unread) -> Response {
+        let code = match unread {
+            Unread::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Unread::TooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
+            Unread::Broken { .. } => StatusCode::BAD_REQUEST,
+            Unread::Overloaded => return self.overloaded(&unread.to_string()),
+        };
+        self.unjudged(code, &unread.to_string())
+    }
+
+    /// An error response to what is not decoded at all.
+    fn unjudged(&self, code: StatusCode, problem: &str) -> Response {
+        self.notify_unjudged("", Outcome::Undecodable, problem);
+        plain(code, format!("{problem}\n"))
     }
 
     /// The API server retries a request with this response.
     fn overloaded(&self, problem: &str) -> Response {
-        self.notify_observer(&self.unjudged("", Outcome::Overloaded, problem));
+        self.notify_unjudged("", Outcome::Overloaded, problem);
         let mut response = plain(StatusCode::TOO_MANY_REQUESTS, format!("{problem}\n"));
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         response
     }
 
-    fn unjudged<'a>(&self, uid: &'a str, outcome: Outcome, problem: &'a str) -> Reviewed<'a> {
-        let endpoint = self.endpoint;
-        let operation = Operation::Unknown;
-        let took = Duration::ZERO;
-        Reviewed { endpoint, operation, uid, namespace: "", name: "", outcome, verdict: None, problem, took }
+    fn notify_unjudged(&self, uid: &str, outcome: Outcome, problem: &str) {
+        let (endpoint, operation, took) = (self.endpoint, Operation::Unknown, Duration::ZERO);
+        self.notify_observer(&Reviewed {
+            endpoint,
+            operation,
+            uid,
+            namespace: "",
+            name: "",
+            outcome,
+            verdict: None,
+            problem,
+            took,
+        });
     }
 
     fn notify_observer(&self, reviewed: &Reviewed<'_>) {
@@ -337,13 +343,6 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn refusal(uid: Option<String>, code: StatusCode, reason: &'static str, problem: &str) -> Response {
-    match uid {
-        Some(uid) => json(response::refuse(&uid, code.as_u16(), reason, problem)),
-        None => plain(code, format!("{problem}\n")),
-    }
 }
 
 fn json(answer: Bytes) -> Response {

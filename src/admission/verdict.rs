@@ -3,7 +3,7 @@
 use json_patch::AddOperation;
 use json_patch::jsonptr::PointerBuf;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::decision::finding::{Violation, Warning};
 
@@ -30,21 +30,6 @@ pub fn patched(mut object: Value, operations: &[PatchOperation]) -> Result<Value
         json_patch::patch(&mut object, &[json_patch::PatchOperation::Add(addition)])?;
     }
     Ok(object)
-}
-
-/// The members that a patch adds, as an object of their own; `None` for a patch that changes an object as a whole.
-#[must_use]
-pub(super) fn overlay(operations: &[PatchOperation]) -> Option<Value> {
-    let mut overlay = Value::Object(Map::new());
-    for PatchOperation::Add { path, value } in operations {
-        let mut place = &mut overlay;
-        let path = PointerBuf::parse(path.as_str()).ok().filter(|path| !path.is_root())?;
-        for step in path.tokens() {
-            place = place.as_object_mut()?.entry(step.decoded()).or_insert_with(|| Value::Object(Map::new()));
-        }
-        *place = value.clone();
-    }
-    Some(overlay)
 }
 
 /// Why a review is denied.

@@ -1,37 +1,8 @@
-//! CronFederatedHPA: JSON -> core, and API object -> the facts that rules for other objects read. No I/O.
+//! CronFederatedHPA: the facts that rules for other objects read. No I/O.
 
 use super::federated_hpa::target;
-use super::status::CronStatus;
 use crate::api;
 use crate::decision::related_objects::{KnownCronFederatedHPA, KnownRule};
-use crate::decision::subject::cron_federated_hpa::{CronFederatedHPA, CronFederatedHPASpec, Rule};
-
-reads! {
-    CronFederatedHPA<'de> {
-        "apiVersion" => api_version,
-        "kind" => kind,
-        "metadata" => metadata,
-        "spec" => spec;
-        shape
-        "status": CronStatus,
-    }
-    CronFederatedHPASpec<'de> {
-        "scaleTargetRef" => scale_target_ref,
-        "rules" => rules,
-    }
-    Rule<'de> {
-        "name" => name,
-        "schedule" => schedule,
-        "targetReplicas" => target_replicas,
-        "targetMinReplicas" => target_min_replicas,
-        "targetMaxReplicas" => target_max_replicas,
-        "suspend" => suspend,
-        "timeZone" => time_zone,
-        "successfulHistoryLimit" => successful_history_limit,
-        "failedHistoryLimit" => failed_history_limit,
-        "maxDelaySeconds" => max_delay_seconds,
-    }
-}
 
 /// Facts about `cron` for the rules of other objects.
 #[must_use]

@@ -1,17 +1,16 @@
-//! JSON text of an object -> core, or the field path and the reason of an error. No I/O.
-//!
-//! The normal case is one pass without paths; only after an error the text is read again to find the path.
+//! An object of a review -> what the rules read, and the errors of its types. No I/O.
 
-use std::fmt::{self, Write};
+use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde::de::{DeserializeSeed as _, Error as _};
-use serde_json::Deserializer;
-use serde_path_to_error::Segment;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use super::reader::{Over, Read, Whole};
+use super::wrong_types::{self, MOST, WrongType};
 use crate::decision::api_version::{GROUP, VERSION};
-use crate::decision::subject::{CronFederatedHPA, FederatedHPA, ResourceBinding};
+use crate::decision::excerpt::excerpt;
+use crate::decision::finding::{Findings, Violation};
+use crate::decision::subject::{CronFederatedHPA, FederatedHPA};
+use crate::decision::validation::{Subject, ValidationContext};
 
 /// Why an object could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,148 +22,98 @@ pub struct DecodeError {
     pub message: String,
 }
 
-/// Decodes a FederatedHPA.
-///
-/// # Errors
-/// When the text is not JSON, a value has the wrong type, or the object is of another kind.
-pub fn federated_hpa(json: &str) -> Result<FederatedHPA<'_>, DecodeError> {
-    checked(whole(json)?)
-}
-
-/// Decodes a CronFederatedHPA.
-///
-/// # Errors
-/// When the text is not JSON, a value has the wrong type, or the object is of another kind.
-pub fn cron_federated_hpa(json: &str) -> Result<CronFederatedHPA<'_>, DecodeError> {
-    checked(whole(json)?)
-}
-
-/// Decodes a ResourceBinding.
-///
-/// # Errors
-/// When the text is not JSON or a value has the wrong type.
-pub fn resource_binding(json: &str) -> Result<ResourceBinding<'_>, DecodeError> {
-    whole(json)
-}
-
 /// A kind whose objects are reviewed.
-pub(crate) trait Reviewed {
-    /// # Errors
-    /// When it is of another kind.
-    fn check(&self) -> Result<(), DecodeError>;
+pub trait Reviewed: DeserializeOwned + Subject {
+    /// Its name.
+    const KIND: &'static str;
 }
 
-impl Reviewed for FederatedHPA<'_> {
-    fn check(&self) -> Result<(), DecodeError> {
-        check_kind("FederatedHPA", &self.api_version, &self.kind)
+impl Reviewed for FederatedHPA<'static> {
+    const KIND: &'static str = "FederatedHPA";
+}
+
+impl Reviewed for CronFederatedHPA<'static> {
+    const KIND: &'static str = "CronFederatedHPA";
+}
+
+/// An object, as far as its values have the right type. Its findings are those of the types and those of the rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded<T> {
+    /// The object; a value of the wrong type is absent.
+    pub object: T,
+    /// The values of the wrong type.
+    pub wrong: Vec<Violation>,
+}
+
+/// Characters of a value that an error repeats.
+const VALUE_LENGTH: usize = 40;
+
+/// Decodes an object of kind `T`.
+///
+/// # Errors
+/// When it is no object, or one of another kind.
+pub fn decode<T: Reviewed>(object: &Value) -> Result<Decoded<T>, DecodeError> {
+    if !object.is_object() {
+        let message = format!("expected an object, got {}", excerpt(&object.to_string(), VALUE_LENGTH));
+        return Err(DecodeError { path: String::new(), message });
     }
-}
-
-impl Reviewed for CronFederatedHPA<'_> {
-    fn check(&self) -> Result<(), DecodeError> {
-        check_kind("CronFederatedHPA", &self.api_version, &self.kind)
-    }
-}
-
-impl Reviewed for ResourceBinding<'_> {
-    fn check(&self) -> Result<(), DecodeError> {
-        Ok(())
-    }
-}
-
-fn checked<T: Reviewed>(object: T) -> Result<T, DecodeError> {
-    object.check().map(|()| object)
-}
-
-/// `object` with the members of `overlay`, JSON of a part of such an object, over its own; `None` where they cannot be
-/// read.
-pub(crate) fn overlaid<'a>(object: &FederatedHPA<'a>, overlay: &'a str) -> Option<FederatedHPA<'a>> {
-    let mut object = object.clone();
-    Over(&mut object).deserialize(&mut Deserializer::from_str(overlay)).ok()?;
-    Some(object)
-}
-
-/// Decodes an object that stands within a larger text; `None` for null. Its errors say less than those of [`whole`].
-pub(crate) fn within<'de, T: Read<'de> + Reviewed, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    let mut object: Option<T> = None;
-    object.read(deserializer)?;
-    object.map(checked).transpose().map_err(D::Error::custom)
-}
-
-/// Reads the whole text as `T`.
-pub(super) fn whole<'de, T: Read<'de>>(json: &'de str) -> Result<T, DecodeError> {
-    let mut deserializer = Deserializer::from_str(json);
-    let read = Whole::<T>::deserialize(&mut deserializer).and_then(|read| deserializer.end().map(|()| read.0));
-    match read {
-        Ok(_) if json.trim_ascii() == "null" => {
-            Err(DecodeError { path: String::new(), message: "expected an object, got null".to_owned() })
-        }
-        Ok(object) => Ok(object),
-        Err(error) => Err(locate::<T>(json, &error)),
-    }
-}
-
-/// Reads the text again to find the path of `error`.
-fn locate<'de, T: Read<'de>>(json: &'de str, error: &serde_json::Error) -> DecodeError {
-    let message = message(error);
-    let path = match serde_path_to_error::deserialize::<_, Whole<T>>(&mut Deserializer::from_str(json)) {
-        Err(found) if error.is_data() => path(found.path()),
-        _ => String::new(),
+    check_kind(T::KIND, object)?;
+    let wrong = wrong_types::find(T::KIND, object);
+    let sound = match wrong.len() {
+        0 => Cow::Borrowed(object),
+        MOST.. => Cow::Owned(json!({})),
+        _ => Cow::Owned(wrong_types::removed(object.clone(), &wrong)),
     };
-    DecodeError { path, message }
+    let object = serde_path_to_error::deserialize(&*sound).map_err(|error| {
+        let path = error.path().to_string();
+        DecodeError { path, message: error.into_inner().to_string() }
+    })?;
+    let wrong = wrong.into_iter().map(|WrongType { violation, .. }| violation).collect();
+    Ok(Decoded { object, wrong })
 }
 
-/// The error; with its position in the text only when the text is not JSON.
-fn message(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    if !error.is_data() {
-        return format!("the text is no JSON: {text}");
+impl<T: Reviewed> Subject for Decoded<T> {
+    fn findings(&self, around: &ValidationContext<'_>) -> Findings {
+        let Findings { violations, warnings } = self.object.findings(around);
+        Findings { violations: self.with_types(violations), warnings }
     }
-    let text = text.rsplit_once(" at line ").map_or(&*text, |(text, _)| text);
-    for (rust, json) in [("sequence", "list"), ("map", "object")] {
-        if let Some(rest) = text.strip_prefix("invalid type: ").and_then(|rest| rest.strip_prefix(rust)) {
-            return format!("invalid type: {json}{rest}");
+
+    fn violations(&self, around: &ValidationContext<'_>) -> Vec<Violation> {
+        self.with_types(self.object.violations(around))
+    }
+
+    fn same_spec(&self, stored: &Self) -> bool {
+        self.wrong == stored.wrong && self.object.same_spec(&stored.object)
+    }
+
+    fn is_being_deleted(&self) -> bool {
+        self.object.is_being_deleted()
+    }
+}
+
+impl<T> Decoded<T> {
+    /// The errors of the types and those of the rules, without what only follows from the former: that a value is
+    /// missing which is there, with the wrong type, is no error of its own.
+    fn with_types(&self, rules: Vec<Violation>) -> Vec<Violation> {
+        if self.wrong.len() >= MOST {
+            return self.wrong.clone();
         }
+        let follows = |path: &str| self.wrong.iter().any(|w| is_within(path, &w.path) || is_within(&w.path, path));
+        let own = rules.into_iter().filter(|violation| !follows(&violation.path));
+        self.wrong.iter().cloned().chain(own).collect()
     }
-    text.to_owned()
 }
 
-/// Writing to a text cannot fail.
-fn write_to(text: &mut String, part: fmt::Arguments<'_>) {
-    let _ = text.write_fmt(part);
-}
-
-/// Members whose value is a map with keys of the user.
-const MAPS: [&str; 3] = ["labels", "annotations", "matchLabels"];
-
-/// A path in Kubernetes' style.
-fn path(path: &serde_path_to_error::Path) -> String {
-    let mut text = String::new();
-    let mut in_map = false;
-    for segment in path {
-        match segment {
-            Segment::Seq { index } => write_to(&mut text, format_args!("[{index}]")),
-            Segment::Map { key } if in_map => write_to(&mut text, format_args!("[{key}]")),
-            Segment::Map { key } => {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(key);
-                in_map = MAPS.contains(&key.as_str());
-                continue;
-            }
-            Segment::Enum { .. } | Segment::Unknown => {}
-        }
-        in_map = false;
-    }
-    text
+/// Whether `path` is `outer` or lies within it.
+fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Checks that an object is of the kind that the endpoint serves; a missing `kind` or `apiVersion` passes, because the
 /// API server has filled in both.
-fn check_kind(expected: &str, api_version: &str, kind: &str) -> Result<(), DecodeError> {
+fn check_kind(expected: &str, object: &Value) -> Result<(), DecodeError> {
+    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
     if !kind.is_empty() && kind != expected {
         let message = format!("expected an object of kind {expected}, got kind {kind:?}");
         return Err(DecodeError { path: "kind".to_owned(), message });
@@ -179,64 +128,69 @@ fn check_kind(expected: &str, api_version: &str, kind: &str) -> Result<(), Decod
 
 #[cfg(test)]
 mod tests {
-    use super::{cron_federated_hpa, federated_hpa};
+    use super::*;
 
-    fn place_of_error(json: &str) -> String {
-        federated_hpa(json).map(|_| ()).unwrap_err().to_string()
+    fn wrong(object: &Value) -> Vec<String> {
+        let decoded: Decoded<FederatedHPA<'static>> = decode(object).unwrap();
+        decoded.wrong.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn the_place_of_an_error_is_named() {
-        let cases = [
-            (
-                r#"{"metadata":{"labels":{"a.b/c":1}}}"#,
-                "metadata.labels[a.b/c]: invalid type: integer `1`, expected a string",
-            ),
-            (
-                r#"{"spec":{"metrics":[{},{"pods":[]}]}}"#,
-                "spec.metrics[1].pods: invalid type: list, expected an object",
-            ),
-            (r#"{"spec":{"metrics":{}}}"#, "spec.metrics: invalid type: object, expected a list"),
-            (
-                r#"{"spec":{"scaleAssist":"yes"}}"#,
-                "spec.scaleAssist: invalid type: string \"yes\", expected true or false",
-            ),
-            (
-                r#"{"spec":{"maxReplicas":1.0}}"#,
-                "spec.maxReplicas: invalid value: 1.0, expected a whole number from -2147483648 to 2147483647",
-            ),
-            (
-                r#"{"metadata":{"creationTimestamp":"today"}}"#,
-                "metadata.creationTimestamp: invalid value: \"today\", expected a time such as \"2026-01-31T08:30:00Z\"",
-            ),
-            (r#"{"spec":}"#, "the text is no JSON: expected value at line 1 column 9"),
-            ("null", "expected an object, got null"),
-        ];
-        for (json, expected) in cases {
-            assert_eq!(place_of_error(json), expected);
-        }
-    }
-
-    #[test]
-    fn names_count_by_letter_case_and_of_doubled_ones_the_last() {
-        let json =
-            r#"{"Spec":1,"spec":{"maxReplicas":1,"MaxReplicas":2,"maxReplicas":3,"min\u0052eplicas":2,"other":[{}]}}"#;
-        let spec = federated_hpa(json).unwrap().spec.unwrap();
-        assert_eq!((spec.min_replicas, spec.max_replicas), (Some(2), Some(3)));
+    fn each_value_of_the_wrong_type_is_named_by_its_place() {
+        let object = json!({
+            "metadata": {"labels": {"a.b/c": 1}, "finalizers": [7], "creationTimestamp": "today"},
+            "spec": {"metrics": [{}, {"pods": []}], "scaleAssist": "yes", "maxReplicas": 1.0, "minReplicas": 3_000_000_000_i64,
+                "clusterAffinity": [], "behavior": {"scaleUp": {"tolerance": {}, "policies": {}}}},
+            "status": {"desiredReplicas": "1"}
+        });
+        assert_eq!(
+            wrong(&object),
+            [
+                "metadata.creationTimestamp: Invalid value: \"today\": must be a time such as \"2026-01-31T08:30:00Z\"",
+                "metadata.finalizers[0]: Invalid value: 7: must be a string",
+                "metadata.labels[a.b/c]: Invalid value: 1: must be a string",
+                "spec.behavior.scaleUp.policies: Invalid value: \"object\": must be a list",
+                "spec.behavior.scaleUp.tolerance: Invalid value: \"object\": must be a quantity such as \"500m\", \"2\" or \"1Gi\"",
+                "spec.clusterAffinity: Invalid value: \"list\": must be an object",
+                "spec.maxReplicas: Invalid value: 1.0: must be a whole number from -2147483648 to 2147483647",
+                "spec.metrics[1].pods: Invalid value: \"list\": must be an object",
+                "spec.minReplicas: Invalid value: 3000000000: must be a whole number from -2147483648 to 2147483647",
+                "spec.scaleAssist: Invalid value: \"yes\": must be true or false",
+                "status.desiredReplicas: Invalid value: \"1\": must be a whole number from -2147483648 to 2147483647",
+            ]
+        );
     }
 
     #[test]
     fn null_is_as_good_as_nothing() {
-        let json = r#"{"kind":null,"metadata":{"name":null,"labels":{"a":null},"finalizers":null,"generation":null},"spec":{"rules":[null,{"timeZone":null,"targetReplicas":-0}]},"status":null}"#;
-        let cron = cron_federated_hpa(json).unwrap();
-        assert_eq!(cron.metadata.labels.len(), 1);
-        assert_eq!(cron.spec.rules.len(), 2);
-        assert_eq!(cron.spec.rules.last().unwrap().target_replicas, Some(0));
+        let object = json!({"kind": null, "metadata": {"name": null, "labels": null, "generation": null},
+            "spec": {"rules": [null, {"timeZone": null, "targetReplicas": 0}]}, "status": null});
+        let cron: Decoded<CronFederatedHPA<'static>> = decode(&object).unwrap();
+        assert!(cron.wrong.is_empty());
+        assert_eq!(cron.object.spec.rules.len(), 2);
+        assert_eq!(cron.object.spec.rules.last().unwrap().target_replicas, Some(0));
+    }
+
+    #[test]
+    fn of_many_values_of_the_wrong_type_the_first_are_told() {
+        assert_eq!(wrong(&json!({"spec": {"metrics": vec![1; 100]}})).len(), MOST);
     }
 
     #[test]
     fn a_list_has_an_end() {
-        let json = format!(r#"{{"spec":{{"metrics":[{}{{}}]}}}}"#, "{},".repeat(10_000));
-        assert_eq!(place_of_error(&json), "spec.metrics: invalid length, expected at most 10000 elements");
+        let object = json!({"spec": {"metrics": vec![json!({}); 10_001]}});
+        assert_eq!(wrong(&object), ["spec.metrics: Too many: 10001: must have at most 100 items"]);
+    }
+
+    #[test]
+    fn an_object_of_another_kind_is_not_decoded() {
+        let refused = |object: Value| decode::<FederatedHPA<'static>>(&object).unwrap_err().to_string();
+        assert_eq!(refused(Value::Null), "expected an object, got null");
+        assert_eq!(refused(json!([])), "expected an object, got []");
+        assert_eq!(
+            refused(json!({"kind": "CronFederatedHPA"})),
+            "kind: expected an object of kind FederatedHPA, got kind \"CronFederatedHPA\""
+        );
+        assert!(refused(json!({"apiVersion": "autoscaling/v2"})).starts_with("apiVersion: expected"));
     }
 }

@@ -9,14 +9,12 @@ use crate::decision::defaults::Addition;
 pub use crate::api::served::DEFINITIONS;
 
 /// The additions with which the definition `new` has every fhpa field that `old` has; new content is kept. Empty for a
-/// definition of another kind, and for text that is not a definition.
+/// definition of another kind, and for what is not a definition.
 #[must_use]
-pub fn kept(old: &str, new: &str) -> Vec<Addition> {
-    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-    let (old, new) = (read(old), read(new));
+pub fn kept(old: &Value, new: &Value) -> Vec<Addition> {
     let name = new.pointer("/metadata/name").and_then(Value::as_str);
     let Some(kind) = DEFINITIONS.iter().position(|known| Some(*known) == name) else { return Vec::new() };
-    let additions = served::kept(fields(kind), &old, &new);
+    let additions = served::kept(fields(kind), old, new);
     additions.into_iter().map(|(pointer, value)| Addition { pointer, value }).collect()
 }
 

@@ -1,18 +1,12 @@
 //! Required members that are missing while a member with a similar name exists beside them (`ruleName` for `name`).
 //! Only for objects that are rejected anyway. No I/O.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::api::crd;
 use crate::decision::finding::{Cause, Violation};
 use crate::decision::suggestion::nearest;
 
-/// Larger objects get no suggestions, in bytes: the object is read as a tree, which takes a multiple of its size.
-const LARGEST: usize = 128 * 1024;
 /// Most unknown members that are compared with a missing one.
 const CONSIDERED: usize = 32;
 
@@ -24,30 +18,15 @@ fn schema(kind: &str) -> Option<&'static Value> {
 }
 
 /// Adds to each violation for a missing member the unknown member that was probably meant.
-pub fn explain(kind: &str, json: &str, violations: &mut [Violation]) {
-    let missing = |violation: &Violation| matches!(violation.cause, Cause::Required);
-    if json.len() > LARGEST || !violations.iter().any(missing) {
-        return;
-    }
-    let places: Vec<&str> = violations.iter().filter(|one| missing(one)).map(|one| one.path.as_str()).collect();
-    let (Some(schema), Some(object)) = (schema(kind), tree(json, &places)) else { return };
-    for violation in violations.iter_mut().filter(|violation| missing(violation)) {
-        if let Some(found) = find(&violation.path, &object, schema) {
+pub fn explain(kind: &str, object: &Value, violations: &mut [Violation]) {
+    let Some(schema) = schema(kind) else { return };
+    let missing = |violation: &&mut Violation| matches!(violation.cause, Cause::Required);
+    for violation in violations.iter_mut().filter(missing) {
+        if let Some(found) = find(&violation.path, object, schema) {
             let member = violation.path.rsplit('.').next().unwrap_or_default();
             violation.detail = format!("{}; {found:?} is no field: did you mean {member:?}?", violation.detail);
         }
     }
-}
-
-/// The object as a tree, without the inside of members in which none of `places` is: most of a text is metadata.
-fn tree(json: &str, places: &[&str]) -> Option<Value> {
-    let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(json).ok()?;
-    let member = |(name, text): (Cow<'_, str>, &RawValue)| {
-        let within = |place: &&str| place.strip_prefix(&*name).is_some_and(|rest| rest.starts_with(['.', '[']));
-        let value = if places.iter().any(within) { serde_json::from_str(text.get()).ok()? } else { Value::Null };
-        Some((name.into_owned(), value))
-    };
-    members.into_iter().map(member).collect()
 }
 
 /// The unknown member beside the missing one at `path` with the most similar name.

@@ -1,64 +1,11 @@
-//! FederatedHPA: JSON -> core, and API object -> the facts that rules for other objects read. No I/O.
+//! FederatedHPA: the facts that rules for other objects read. No I/O.
 
 use crate::api;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::defaults::Mode;
 use crate::decision::related_objects::{KnownFederatedHPA, Target};
-use crate::decision::subject::federated_hpa::{
-    Assignment, ClusterAffinity, ClusterAutoscalingPreference, ClusterHPAPreference, FederatedHPA, FederatedHPASpec,
-    FieldSelector,
-};
+use crate::decision::subject::federated_hpa::FederatedHPASpec;
 use crate::decision::{mirror, names};
-
-reads! {
-    FederatedHPA<'de> {
-        "apiVersion" => api_version,
-        "kind" => kind,
-        "metadata" => metadata,
-        "spec" => spec,
-        "status" => status,
-    }
-    FederatedHPASpec<'de> {
-        "scaleTargetRef" => scale_target_ref,
-        "minReplicas" => min_replicas,
-        "maxReplicas" => max_replicas,
-        "metrics" => metrics,
-        "behavior" => behavior,
-        "mode" => mode,
-        "suspend" => suspend,
-        "federatedHPAAssignment" => assignment,
-        "clusterAffinity" => cluster_affinity,
-        "autoscaleMultiClusterDelay" => autoscale_multi_cluster_delay,
-        "scaleAssist" => scale_assist,
-        "scalingToZero" => scaling_to_zero,
-        "clusterHPAPreference" => cluster_hpa_preference,
-        "minCoveredLosses" => min_covered_losses,
-    }
-    Assignment<'de> {
-        "federatedHPAAssignmentType" => type_,
-        "clusterAutoscalingPreference" => preferences,
-    }
-    ClusterAutoscalingPreference<'de> {
-        "targetCluster" => target_cluster,
-        "staticWeight" => static_weight,
-        "priority" => priority,
-        "autoscalingMinThreshold" => min_threshold,
-        "autoscalingMaxThreshold" => max_threshold,
-    }
-    ClusterAffinity<'de> {
-        "labelSelector" => label_selector,
-        "fieldSelector" => field_selector,
-        "clusterNames" => cluster_names,
-        "exclude" => exclude,
-    }
-    FieldSelector<'de> {
-        "matchExpressions" => match_expressions,
-    }
-    ClusterHPAPreference<'de> {
-        "clusterName" => cluster_name,
-        "maxResourceUsage" => max_resource_usage,
-    }
-}
 
 /// The mode of a FederatedHPA: that of its spec, or the one before a foreign CRD pruned it; `None`: it never had one.
 #[must_use]
@@ -67,9 +14,8 @@ pub fn mode(hpa: &api::FederatedHPA) -> Option<Mode> {
         return Some(named);
     }
     // The leader writes the mode at first sight, so this is rare.
-    let text = serde_json::to_string(hpa).unwrap_or_default();
-    let decoded = super::federated_hpa(&text).ok();
-    let stated = decoded.and_then(|hpa| Mode::stated(&hpa.spec?));
+    let spec = serde_json::to_value(&hpa.spec).and_then(serde_json::from_value::<FederatedHPASpec<'_>>);
+    let stated = spec.ok().and_then(|spec| Mode::stated(&spec));
     stated.or_else(|| Mode::parse(hpa.metadata.annotations.as_ref()?.get(mirror::MODE)?))
 }
 

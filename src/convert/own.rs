@@ -1,16 +1,11 @@
 //! The fields that only fhpa knows, from stored objects and from objects under review. No I/O.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-
 use kube::core::ObjectMeta;
-use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::api;
 use crate::decision::mirror::{self, Notes, OF_CRON_FEDERATED_HPA, OF_FEDERATED_HPA, OF_RULE, Own};
-use crate::decision::subject::{CronFederatedHPA, FederatedHPA, Metadata};
+use crate::decision::subject::{CronFederatedHPA, Metadata};
 
 /// Fields of a FederatedHPA.
 #[must_use]
@@ -31,43 +26,10 @@ pub fn cron_subject(cron: &CronFederatedHPA<'_>) -> Own {
     mirror::of_rules(cron.spec.rules.iter().map(|rule| (&*rule.name, rule.max_delay_seconds)))
 }
 
-/// Fields of a FederatedHPA under review, decoded from `json`. Most objects have only fields of one value, and are not
-/// read again for the text of the others.
+/// Fields of a FederatedHPA under review.
 #[must_use]
-pub fn federated_hpa_subject(hpa: &FederatedHPA<'_>, json: &str) -> Own {
-    let Some(spec) = &hpa.spec else { return Own::new() };
-    let nested = spec.assignment.is_some()
-        || spec.cluster_affinity.is_some()
-        || spec.autoscale_multi_cluster_delay.is_some()
-        || spec.min_covered_losses.is_some()
-        // An empty list is one that the user wrote, too.
-        || json.contains("clusterHPAPreference");
-    if nested {
-        return federated_hpa_text(json);
-    }
-    let fields: [(&str, Option<Value>); 4] = [
-        ("mode", spec.mode.as_deref().map(Value::from)),
-        ("scaleAssist", spec.scale_assist.map(Value::from)),
-        ("scalingToZero", spec.scaling_to_zero.map(Value::from)),
-        ("suspend", spec.suspend.map(Value::from)),
-    ];
-    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-}
-
-/// Fields of the JSON text of a FederatedHPA that could be decoded.
-fn federated_hpa_text(json: &str) -> Own {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Object<'a> {
-        #[serde(borrow)]
-        spec: Option<HashMap<Cow<'a, str>, &'a RawValue>>,
-    }
-    let spec = serde_json::from_str::<Object<'_>>(json).unwrap_or_default().spec.unwrap_or_default();
-    let member = |name: &&str| {
-        let value: Value = serde_json::from_str(spec.get(*name)?.get()).ok()?;
-        (!value.is_null()).then(|| ((*name).to_owned(), value))
-    };
-    OF_FEDERATED_HPA.iter().filter_map(member).collect()
+pub fn federated_hpa_value(object: &Value) -> Own {
+    object.get("spec").map(mirror::of_federated_hpa).unwrap_or_default()
 }
 
 /// The copy of what is `known` in annotations.
@@ -141,36 +103,10 @@ mod tests {
                 {"targetCluster": {"clusterNames": ["member1"]}, "staticWeight": 2}]},
             "clusterHPAPreference": [{"clusterName": "member1", "maxResourceUsage": 0.5}]}});
         let stored: api::FederatedHPA = serde_json::from_value(object.clone()).unwrap();
-        let coming = federated_hpa_text(&object.to_string());
+        let coming = federated_hpa_value(&object);
         assert_eq!(federated_hpa(&stored), coming);
         assert_eq!(coming.len(), 4, "{coming:?}");
         assert_eq!(restricting(&object), ["spec.clusterHPAPreference", "spec.federatedHPAAssignment"]);
-        assert!(federated_hpa_text("null").is_empty() && federated_hpa_text(r#"{"spec": null}"#).is_empty());
-    }
-
-    #[test]
-    fn fields_of_one_value_are_those_of_the_text() {
-        let scalars = [
-            r#""mode":"Distributed","suspend":true,"scaleAssist":false,"scalingToZero":true"#,
-            r#""mode":"M\u006fde","suspend":null,"maxReplicas":4"#,
-            r#""mode":"a","mode":null"#,
-            r#""mode":"a","suspend":true,"mode":"b""#,
-            r#""maxReplicas":4"#,
-        ];
-        let nested = [
-            r#""mode":"Distributed","clusterHPAPreference":[]"#,
-            r#""clusterHPAPreference":[{"clusterName":"m1","maxResourceUsage":0.5}]"#,
-            r#""clusterAffinity":{},"scalingToZero":true"#,
-            r#""autoscaleMultiClusterDelay":-0"#,
-            r#""federatedHPAAssignment":{"federatedHPAAssignmentType":"X","other":[1.50]}"#,
-        ];
-        for spec in scalars.into_iter().chain(nested) {
-            let json = format!(r#"{{"metadata":{{"name":"web"}},"spec":{{{spec}}}}}"#);
-            let hpa = crate::convert::federated_hpa(&json).unwrap();
-            assert_eq!(federated_hpa_subject(&hpa, &json), federated_hpa_text(&json), "{json}");
-        }
-        for json in ["{}", r#"{"spec":null}"#] {
-            assert!(federated_hpa_subject(&crate::convert::federated_hpa(json).unwrap(), json).is_empty());
-        }
+        assert!(federated_hpa_value(&json!(null)).is_empty() && federated_hpa_value(&json!({"spec": null})).is_empty());
     }
 }

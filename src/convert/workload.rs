@@ -1,8 +1,9 @@
-//! A workload of any kind: JSON -> core. No I/O.
+//! A workload of any kind, as far as its label needs it. No I/O.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::decision::defaults::Workload;
 
@@ -19,9 +20,9 @@ struct Labels {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// The workload; `None` for text that is not an object of Kubernetes.
+/// The workload; `None` for what is not an object of Kubernetes.
 #[must_use]
-pub fn workload(json: &str) -> Option<Workload> {
-    let Stored { api_version, kind, metadata } = serde_json::from_str(json).ok()?;
+pub fn workload(object: &Value) -> Option<Workload> {
+    let Stored { api_version, kind, metadata } = Stored::deserialize(object).ok()?;
     Some(Workload { api_version, kind, labelled: metadata.labels.is_some() })
 }

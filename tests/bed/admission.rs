@@ -1,14 +1,12 @@
 //! fhpa's webhook within the API server, as far as it mutates objects: it suspends Karmada's scheduler for new bindings,
 //! keeps the label of workloads, and completes FederatedHPAs. It has its own watches.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use embedded_apiserver::admission::{AdmissionRequest, Operation as Done};
 use embedded_apiserver::{ApiServer, Plugin};
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::{Operation, Request};
-use fhpa::admission::object::Object;
 use fhpa::admission::review::{Idle, Reviewer};
 use fhpa::admission::verdict::PatchOperation;
 use fhpa::decision::defaults::Mode;
@@ -89,19 +87,17 @@ fn loses_label(request: &AdmissionRequest, object: &Value) -> bool {
 }
 
 fn mutate(reviewer: &Reviewer, endpoint: Endpoint, asked: &AdmissionRequest, object: &mut Value) {
-    let [text, old] = [Some(&*object), asked.old_object.as_ref()].map(|object| object.map(Value::to_string));
-    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    let operation = if asked.old_object.is_some() { Operation::Update } else { Operation::Create };
     let manager = asked.options.as_ref().and_then(|options| options["fieldManager"].as_str()).unwrap_or_default();
     let request = Request {
-        uid: Cow::Borrowed("u"),
+        uid: "u".to_owned(),
         operation,
-        namespace: Cow::Borrowed(&asked.namespace),
-        name: Cow::Borrowed(&asked.name),
-        sub_resource: Cow::Borrowed(""),
+        namespace: asked.namespace.clone(),
+        name: asked.name.clone(),
         dry_run: false,
-        field_manager: Cow::Borrowed(manager),
-        object: text.as_deref().map(Object::new),
-        old_object: old.as_deref().map(Object::new),
+        field_manager: manager.to_owned(),
+        object: Some(object.clone()),
+        old_object: asked.old_object.clone(),
     };
     let verdict = reviewer.review(endpoint, &request, Timestamp::UNIX_EPOCH);
     for operation in verdict.patch {

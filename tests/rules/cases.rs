@@ -80,7 +80,7 @@ fn a_number_in_quotes_is_pointed_at() {
     let object = federated(
         r#"{"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},"minReplicas":"2","maxReplicas":10}"#,
     );
-    insta::assert_snapshot!(told(&object), @r#"undecodable: spec.minReplicas: invalid value: "2", expected a whole number from -2147483648 to 2147483647"#);
+    insta::assert_snapshot!(told(&object), @r#"denied: spec.minReplicas: Invalid value: "2": must be a whole number from -2147483648 to 2147483647"#);
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn a_metric_whose_type_and_value_disagree_is_refused() {
         {"type":"Pods","pods":{"metric":{"name":"rps"},"target":{"type":"averagevalue","averageValue":"1K"}}}]"#,
     );
     insta::assert_snapshot!(told(&object), @r#"
+    denied: spec.metrics[2].pods.target.averageValue: Invalid value: "1K": must be a quantity such as "500m", "2" or "1Gi"
     denied: spec.metrics[0].object.target.type: Invalid value: "Value": averageValue is set: write type AverageValue, or set value
     denied: spec.metrics[2].pods.target.type: Unsupported value: "averagevalue": supported values: "AverageValue": did you mean "AverageValue"?
-    denied: spec.metrics[2].pods.target.averageValue: Invalid value: "1K": must be a quantity such as "500m", "2" or "1Gi"
     warning: spec.metrics[1].resource.target.type: "Utilization" does not fit: averageValue is set, and counts; write AverageValue
     "#);
 }
@@ -361,7 +361,7 @@ fn an_object_of_another_kind_is_refused() {
     let verdict = create(Endpoint::ValidateFederatedHPA, &federated("{}").replace("v1alpha1", "v1"));
     insta::assert_snapshot!(said(&verdict), @r#"undecodable: apiVersion: expected autoscaling.karmada.io/v1alpha1, got "autoscaling.karmada.io/v1""#);
     insta::assert_snapshot!(said(&create(Endpoint::MutateFederatedHPA, "null")), @r"undecodable: : expected an object, got null");
-    insta::assert_snapshot!(said(&create(Endpoint::ValidateCronFederatedHPA, "[]")), @r"undecodable: : invalid type: list, expected an object");
+    insta::assert_snapshot!(said(&create(Endpoint::ValidateCronFederatedHPA, "[]")), @r"undecodable: : expected an object, got []");
 }
 
 #[test]

@@ -356,7 +356,6 @@ fn other_bindings_are_left_alone() {
         (Operation::Create, binding(""), vec![&*centralized]),
         (Operation::Update, binding(""), vec![&*right()]),
         (Operation::Create, held, vec![&*right()]),
-        (Operation::Create, binding(r#","suspension":[]"#), vec![&*right()]),
         (Operation::Create, "[]".to_owned(), vec![&*right()]),
     ] {
         assert_eq!(suspended(operation, &binding, &around), "[]", "{binding}");

@@ -59,20 +59,20 @@ fn values_of_the_wrong_type_are_told_with_all_other_errors() {
     );
     let told = said(&create(Endpoint::MutateFederatedHPA, &object));
     insta::assert_snapshot!(told, @r#"
-    denied: spec.scaleTargetRef.name: Invalid value: 7: must be a string
+    denied: spec.behavior.scaleDown.tolerance: Invalid value: 0.05: must be in quotes: "0.05"
     denied: spec.minReplicas: Invalid value: "two": must be a whole number from -2147483648 to 2147483647
     denied: spec.scaleAssist: Invalid value: "list": must be true or false
+    denied: spec.scaleTargetRef.name: Invalid value: 7: must be a string
     denied: spec.scaleTargetRef.kind: Invalid value: "DaemonSet": cannot be scaled; in apps/v1 these can: Deployment, StatefulSet, ReplicaSet
     denied: spec.maxReplicas: Invalid value: 0: must be greater than 0
     denied: spec.behavior.scaleUp.tolerance: Invalid value: "-1": must not be negative
-    denied: spec.behavior.scaleDown.tolerance: Invalid value: 0.05: must be in quotes: "0.05"
     "#);
     let rule = r#"{"name":3,"schedule":"61 * * * *","targetReplicas":"1"}"#;
     let told = said(&create(Endpoint::MutateCronFederatedHPA, &cron(rule)));
     let places: Vec<&str> = told.lines().filter_map(|line| line.split(": ").nth(1)).collect();
     assert_eq!(places, ["spec.rules[0].name", "spec.rules[0].targetReplicas", "spec.rules[0].schedule"], "{told}");
     let alone = said(&create(Endpoint::MutateFederatedHPA, &federated_with(r#""scaleAssist":"no""#)));
-    assert_eq!(alone, "undecodable: spec.scaleAssist: invalid type: string \"no\", expected true or false");
+    assert_eq!(alone, "denied: spec.scaleAssist: Invalid value: \"no\": must be true or false");
 }
 
 /// Every value below `value`, as JSON pointers.

@@ -87,9 +87,9 @@ fn an_error_in_metadata_alone_is_not_said_to_be_stored_before() {
 fn what_could_not_be_read_before_is_let_through_while_it_stays() {
     let old = federated_with(r#""behavior":[]"#);
     let new = old.replace(r#""namespace""#, r#""labels":{"a":"b"},"namespace""#);
-    insta::assert_snapshot!(said(&update(Endpoint::ValidateFederatedHPA, &old, &new)), @r"warning: spec.behavior: stored before and let through: invalid type: list, expected an object");
+    insta::assert_snapshot!(said(&update(Endpoint::ValidateFederatedHPA, &old, &new)), @r#"warning: spec.behavior: let through, as the spec is unchanged: Invalid value: "list": must be an object"#);
     let right = federated_with(r#""behavior":{}"#);
-    insta::assert_snapshot!(said(&update(Endpoint::ValidateFederatedHPA, &right, &new)), @r"undecodable: spec.behavior: invalid type: list, expected an object");
+    insta::assert_snapshot!(said(&update(Endpoint::ValidateFederatedHPA, &right, &new)), @r#"denied: spec.behavior: Invalid value: "list": must be an object"#);
 }
 
 #[test]

@@ -1,11 +1,9 @@
 //! A reviewer, requests, and the other objects of a test.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::envelope::{Operation, Request};
-use fhpa::admission::object::Object;
 use fhpa::admission::review::Reviewer;
 use fhpa::admission::verdict::{Denial, Verdict};
 use fhpa::decision::cron::zones::Zones;
@@ -14,7 +12,6 @@ use fhpa::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, 
 use fhpa::decision::validation::Settings;
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::Timestamp;
-use serde_json::value::RawValue;
 
 /// The other objects, as a list.
 #[derive(Default)]
@@ -91,22 +88,18 @@ pub fn review_of(
     object: &str,
     old: Option<&str>,
 ) -> Verdict {
+    let json = |text: &str| serde_json::from_str(text).expect("JSON");
     let request = Request {
-        uid: Cow::Borrowed("u"),
+        uid: "u".to_owned(),
         operation,
-        namespace: Cow::Borrowed("prod"),
-        name: Cow::Borrowed("web"),
-        sub_resource: Cow::Borrowed(""),
+        namespace: "prod".to_owned(),
+        name: "web".to_owned(),
         dry_run: false,
-        field_manager: Cow::Borrowed(manager),
+        field_manager: manager.to_owned(),
         object: Some(json(object)),
         old_object: old.map(json),
     };
     reviewer.review(endpoint, &request, now())
-}
-
-fn json(text: &str) -> Object<'_> {
-    Object::new(serde_json::from_str::<&RawValue>(text).expect("JSON").get())
 }
 
 /// The verdict on a new object, nothing else around.

@@ -4,7 +4,6 @@ pub mod client;
 pub mod drain;
 mod envelope;
 mod limits;
-mod order;
 mod process;
 mod reload;
 pub mod router;

@@ -140,13 +140,7 @@ async fn only_plain_utf8_json_is_read() {
     for (bad, encoding) in
         [("text/plain", None), ("application/json; charset=utf-16", None), ("application/json", Some("gzip"))]
     {
-        let body: Value = serde_json::from_slice(&send(bad, encoding).await.2).unwrap();
-        let response = &body["response"];
-        assert_eq!(
-            (&response["uid"], &response["allowed"], &response["status"]["code"]),
-            (&json!("u"), &json!(false), &json!(415)),
-            "{bad}"
-        );
+        assert_eq!(send(bad, encoding).await.0, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{bad}");
     }
 }
 

@@ -1,33 +1,44 @@
 //! A FederatedHPA as the user wrote it. Pure.
 
+use serde::Deserialize;
+
 use super::hpa::{Behavior, LabelSelector, Metric, SelectorRequirement};
 use super::{Metadata, TargetRef, Text};
+use crate::json::{elements, null_as_default};
 
 /// The object.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct FederatedHPA<'a> {
     /// `apiVersion`
+    #[serde(deserialize_with = "null_as_default")]
     pub api_version: Text<'a>,
     /// `kind`
+    #[serde(deserialize_with = "null_as_default")]
     pub kind: Text<'a>,
     /// `metadata`
+    #[serde(deserialize_with = "null_as_default")]
     pub metadata: Metadata<'a>,
     /// `spec`; absent or null is a separate case, because a patch must create it first.
     pub spec: Option<FederatedHPASpec<'a>>,
     /// `status`
+    #[serde(deserialize_with = "null_as_default")]
     pub status: FederatedHPAStatus,
 }
 
 /// `spec`
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct FederatedHPASpec<'a> {
     /// `scaleTargetRef`
+    #[serde(deserialize_with = "null_as_default")]
     pub scale_target_ref: TargetRef<'a>,
     /// `minReplicas`
     pub min_replicas: Option<i32>,
     /// `maxReplicas`
     pub max_replicas: Option<i32>,
     /// `metrics`
+    #[serde(deserialize_with = "elements")]
     pub metrics: Vec<Metric<'a>>,
     /// `behavior`
     pub behavior: Option<Behavior<'a>>,
@@ -36,6 +47,7 @@ pub struct FederatedHPASpec<'a> {
     /// `suspend`
     pub suspend: Option<bool>,
     /// `federatedHPAAssignment`
+    #[serde(rename = "federatedHPAAssignment")]
     pub assignment: Option<Assignment<'a>>,
     /// `clusterAffinity`
     pub cluster_affinity: Option<ClusterAffinity<'a>>,
@@ -46,6 +58,7 @@ pub struct FederatedHPASpec<'a> {
     /// `scalingToZero`
     pub scaling_to_zero: Option<bool>,
     /// `clusterHPAPreference`
+    #[serde(rename = "clusterHPAPreference", deserialize_with = "elements")]
     pub cluster_hpa_preference: Vec<ClusterHPAPreference<'a>>,
     /// `minCoveredLosses`
     pub min_covered_losses: Option<i32>,
@@ -66,27 +79,23 @@ impl FederatedHPASpec<'_> {
         ];
         fields.into_iter().filter_map(|(field, set)| set.then_some(field))
     }
-
-    /// Whether every quantity can be parsed.
-    #[must_use]
-    pub fn quantities_are_sound(&self) -> bool {
-        let behavior = self.behavior.iter().flat_map(|behavior| [&behavior.scale_up, &behavior.scale_down]);
-        let mut tolerances = behavior.flatten().filter_map(|rules| rules.tolerance);
-        self.metrics.iter().all(Metric::quantities_are_sound) && tolerances.all(|tolerance| tolerance.sign.is_some())
-    }
 }
 
 /// `federatedHPAAssignment`
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Assignment<'a> {
     /// `federatedHPAAssignmentType`
+    #[serde(rename = "federatedHPAAssignmentType", deserialize_with = "null_as_default")]
     pub type_: Text<'a>,
     /// `clusterAutoscalingPreference`
+    #[serde(rename = "clusterAutoscalingPreference", deserialize_with = "elements")]
     pub preferences: Vec<ClusterAutoscalingPreference<'a>>,
 }
 
 /// One of `clusterAutoscalingPreference`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ClusterAutoscalingPreference<'a> {
     /// `targetCluster`
     pub target_cluster: Option<ClusterAffinity<'a>>,
@@ -95,8 +104,10 @@ pub struct ClusterAutoscalingPreference<'a> {
     /// `priority`
     pub priority: Option<i32>,
     /// `autoscalingMinThreshold`
+    #[serde(rename = "autoscalingMinThreshold")]
     pub min_threshold: Option<i32>,
     /// `autoscalingMaxThreshold`
+    #[serde(rename = "autoscalingMaxThreshold")]
     pub max_threshold: Option<i32>,
 }
 
@@ -115,39 +126,49 @@ impl<'a> ClusterAutoscalingPreference<'a> {
 }
 
 /// Selects member clusters.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ClusterAffinity<'a> {
     /// `labelSelector`
     pub label_selector: Option<LabelSelector<'a>>,
     /// `fieldSelector`
     pub field_selector: Option<FieldSelector<'a>>,
     /// `clusterNames`
+    #[serde(deserialize_with = "elements")]
     pub cluster_names: Vec<Text<'a>>,
     /// `exclude`
+    #[serde(deserialize_with = "elements")]
     pub exclude: Vec<Text<'a>>,
 }
 
 /// `fieldSelector`
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct FieldSelector<'a> {
     /// `matchExpressions`
+    #[serde(deserialize_with = "elements")]
     pub match_expressions: Vec<SelectorRequirement<'a>>,
 }
 
 /// One of `clusterHPAPreference`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ClusterHPAPreference<'a> {
     /// `clusterName`
+    #[serde(deserialize_with = "null_as_default")]
     pub cluster_name: Text<'a>,
     /// `maxResourceUsage`
     pub max_resource_usage: Option<f64>,
 }
 
 /// The part of `status` that rules read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct FederatedHPAStatus {
     /// `currentReplicas`
+    #[serde(deserialize_with = "null_as_default")]
     pub current_replicas: i32,
     /// `desiredReplicas`
+    #[serde(deserialize_with = "null_as_default")]
     pub desired_replicas: i32,
 }

@@ -1,5 +1,4 @@
-//! The objects under review as the rules read them: borrowed, and as the user wrote them (absent members stay absent).
-//! Pure; `convert` fills them from JSON.
+//! The objects under review as the rules read them, and as the user wrote them: absent members stay absent. Pure.
 
 pub mod cron_federated_hpa;
 pub mod federated_hpa;

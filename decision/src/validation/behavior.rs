@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use super::metric_targets::refuse_spelling;
 use crate::finding::Findings;
 use crate::path::Path;
 use crate::subject::hpa::{Behavior, ScalingPolicy, ScalingRules};
@@ -43,13 +42,9 @@ fn validate_rules(rules: &ScalingRules<'_>, path: &Path<'_>, findings: &mut Find
     for (index, policy) in policies.iter().enumerate() {
         validate_policy(policy, &policies_path.index(index), findings);
     }
-    if let Some(tolerance) = rules.tolerance {
-        let path = path.field("tolerance");
-        match tolerance.sign {
-            Some(Ordering::Less) => findings.invalid(RULE, &path, tolerance.text, "must not be negative"),
-            Some(_) => {}
-            None => refuse_spelling(RULE, tolerance, &path, findings),
-        }
+    // A text that is no quantity is told as a value of the wrong type.
+    if let Some(tolerance) = rules.tolerance.as_ref().filter(|tolerance| tolerance.sign == Some(Ordering::Less)) {
+        findings.invalid(RULE, &path.field("tolerance"), &*tolerance.text, "must not be negative");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::finding::{BadValue, Cause, Findings};
+use crate::finding::{Cause, Findings};
 use crate::hpa::metric;
 use crate::path::Path;
 use crate::quantity::Quantity;
@@ -94,29 +94,17 @@ fn validate_type(target: &MetricTarget<'_>, types: &[&str], known: &[&str], path
 }
 
 fn validate_numbers(target: &MetricTarget<'_>, path: &Path<'_>, findings: &mut Findings) {
-    validate_positive(target.value, &path.field("value"), findings);
-    validate_positive(target.average_value, &path.field("averageValue"), findings);
+    validate_positive(target.value.as_ref(), &path.field("value"), findings);
+    validate_positive(target.average_value.as_ref(), &path.field("averageValue"), findings);
     if let Some(percent) = target.average_utilization.filter(|percent| *percent < 1) {
         findings.invalid(RULE, &path.field("averageUtilization"), percent, "must be greater than 0");
     }
 }
 
-fn validate_positive(quantity: Option<Quantity<'_>>, path: &Path<'_>, findings: &mut Findings) {
-    let Some(quantity) = quantity else { return };
-    match quantity.sign {
-        Some(Ordering::Greater) => {}
-        Some(_) => findings.invalid(RULE, path, quantity.text, "must be positive"),
-        None => refuse_spelling(RULE, quantity, path, findings),
-    }
-}
-
-/// Rejects a text that is not a quantity, and a fraction that is not in quotes.
-pub(super) fn refuse_spelling(rule: &'static str, quantity: Quantity<'_>, path: &Path<'_>, findings: &mut Findings) {
-    let text = quantity.text;
-    if text.parse().is_ok_and(f64::is_finite) {
-        findings.invalid(rule, path, BadValue::Json(text.to_owned()), format!("must be in quotes: \"{text}\""));
-    } else {
-        let value = BadValue::Text(text.to_owned());
-        findings.invalid(rule, path, value, "must be a quantity such as \"500m\", \"2\" or \"1Gi\"");
+/// A text that is no quantity is told as a value of the wrong type.
+fn validate_positive(quantity: Option<&Quantity>, path: &Path<'_>, findings: &mut Findings) {
+    if let Some(quantity) = quantity.filter(|quantity| matches!(quantity.sign, Some(Ordering::Less | Ordering::Equal)))
+    {
+        findings.invalid(RULE, path, &*quantity.text, "must be positive");
     }
 }

@@ -1,6 +1,5 @@
 //! One object -> the findings of the webhook: defaults are added, then it is validated. No I/O.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,16 +9,16 @@ use super::super::manifest::Node;
 use super::subject::Kind;
 use crate::admission::endpoint::Endpoint;
 use crate::admission::envelope::{Operation, Request};
-use crate::admission::object::Object;
 use crate::admission::review::Reviewer;
 use crate::admission::verdict::{Denial, PatchOperation, Verdict, patched};
 use crate::api;
 use crate::api::scaler::{PlainHPA, ScaledObject};
-use crate::convert::{self, Scaler as _};
+use crate::convert::{self, Decoded, Scaler as _, decode};
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::{self, Addition, Mode};
 use crate::decision::finding::Findings;
 use crate::decision::related_objects::{KnownCronFederatedHPA, KnownFederatedHPA, KnownScaler, RelatedObjects};
+use crate::decision::subject::FederatedHPA;
 use crate::decision::validation::Settings;
 
 /// The rules of the webhook, with the given files as other objects.
@@ -58,28 +57,26 @@ impl Rules {
             Kind::CronFederatedHPA => (Endpoint::MutateCronFederatedHPA, Endpoint::ValidateCronFederatedHPA),
         };
         let mut findings = Findings::default();
-        let defaulted = self.verdict(mutate, namespace, name, &object);
+        let defaulted = self.verdict(mutate, namespace, name, object.clone());
         let denied = defaulted.denial.is_some();
         let patch = defaulted.patch.clone();
         collect(defaulted, &mut findings)?;
         if !denied {
             let object = patched(object, &patch).map_err(|error| undecodable(&*error))?;
-            collect(self.verdict(validate, namespace, name, &object), &mut findings)?;
+            collect(self.verdict(validate, namespace, name, object), &mut findings)?;
         }
         Ok(findings)
     }
 
-    fn verdict(&self, endpoint: Endpoint, namespace: &str, name: &str, object: &Value) -> Verdict {
-        let object = object.to_string();
+    fn verdict(&self, endpoint: Endpoint, namespace: &str, name: &str, object: Value) -> Verdict {
         let request = Request {
-            uid: Cow::Borrowed("fhpa-validate"),
+            uid: "fhpa-validate".to_owned(),
             operation: Operation::Create,
-            namespace: Cow::Borrowed(namespace),
-            name: Cow::Borrowed(name),
-            sub_resource: Cow::Borrowed(""),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
             dry_run: false,
-            field_manager: Cow::Borrowed(""),
-            object: Some(Object::new(&object)),
+            field_manager: String::new(),
+            object: Some(object),
             old_object: None,
         };
         self.reviewer.review(endpoint, &request, self.now)
@@ -104,8 +101,10 @@ fn collect(verdict: Verdict, findings: &mut Findings) -> Result<(), Undecodable>
 
 /// A FederatedHPA with the defaults of the webhook, as it would be stored; `None` when it cannot be decoded.
 pub(crate) fn completed(object: Value, default_mode: Mode) -> Option<Value> {
-    let text = object.to_string();
-    let hpa = convert::federated_hpa(&text).ok()?;
+    let Decoded { object: hpa, wrong } = decode::<FederatedHPA<'_>>(&object).ok()?;
+    if !wrong.is_empty() {
+        return None;
+    }
     let mode = hpa.spec.as_ref().and_then(Mode::stated).unwrap_or(default_mode);
     let additions = defaults::federated_hpa(&hpa, mode);
     let add = |addition: Addition| PatchOperation::Add { path: addition.pointer, value: addition.value };

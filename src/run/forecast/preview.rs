@@ -1,6 +1,8 @@
 //! The preview on a dry run: the assignment in short lines (docs/validation.md#reviews). No I/O: it reads the caches.
 
 use jiff::Timestamp;
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::centralized::Settings;
 use super::{Forecast, forecast};
@@ -39,15 +41,15 @@ pub struct Withheld;
 const WITHHELD: &str = "no preview: this webhook does not know its clients (--client-ca); `fhpa plan` computes it";
 
 impl Preview for Withheld {
-    fn preview(&self, _: &str, _: Timestamp) -> Vec<Warning> {
+    fn preview(&self, _: &Value, _: Timestamp) -> Vec<Warning> {
         vec![Warning::shortened(String::new(), WITHHELD.to_owned(), RULE)]
     }
 }
 
 impl Preview for Forecaster {
     /// Empty while not everything is in the cache.
-    fn preview(&self, object: &str, now: Timestamp) -> Vec<Warning> {
-        let Ok(hpa) = serde_json::from_str::<FederatedHPA>(object) else { return Vec::new() };
+    fn preview(&self, object: &Value, now: Timestamp) -> Vec<Warning> {
+        let Ok(hpa) = FederatedHPA::deserialize(object) else { return Vec::new() };
         let entry = FederatedHpaEntry::of(&hpa);
         let mode = entry.mode().unwrap_or(self.default_mode);
         let Some(view) = self.live.cache.as_if(entry) else { return Vec::new() };
