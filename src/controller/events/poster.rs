@@ -165,7 +165,7 @@ impl Post {
             Ok(()) => None,
             Err(Unsent::LeaseLost) => Some(Dropped::LeaseLost),
             Err(Unsent::Failed(failure)) => {
-                warn!(%failure, reason = &*record.reason, records, "dropped an Event");
+                warn!(%failure, reason = &*record.reason, lost = records, "dropped an Event");
                 Some(Dropped::Failed)
             }
         };
