@@ -19,7 +19,7 @@ pub fn is_counted(binding: &ResourceBinding) -> bool {
 /// where it has not taken it over.
 #[must_use]
 pub fn handed_back(binding: &Binding, name: &str) -> Option<Replicas> {
-    if binding.marked() != Some(name) || binding.entries().len() == 0 {
+    if binding.marked() != Some(name) || binding.entries().next().is_none() {
         return None;
     }
     let runs = |cluster: &str| {
