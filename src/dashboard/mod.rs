@@ -12,7 +12,6 @@ mod intake;
 mod live;
 mod packed;
 mod page;
-mod places;
 pub mod preview;
 mod query;
 mod router;
