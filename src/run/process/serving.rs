@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use tracing::warn;
 
 use super::options::{Drain, Ended, Error, WebhookOptions};
-use super::sharing::{ReloadedCertificate, Shared};
+use super::sharing::ReloadedCertificate;
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
 use crate::admission::router::{Clock, Response, ReviewFn, ReviewSlots, WebhookState, answer};
@@ -22,7 +22,7 @@ use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::server::{self, Listener, Security};
 use crate::runtime::slots::Slots;
-use crate::runtime::tls;
+use crate::runtime::tls::{self, shared::Latest};
 
 /// A webhook with a certificate, before it is bound.
 pub(super) struct Unbound {
@@ -42,7 +42,7 @@ impl Unbound {
     }
 
     /// The certificate that all replicas share, if they do.
-    pub(super) const fn shared(&self) -> Option<&Shared> {
+    pub(super) const fn shared(&self) -> Option<&Latest> {
         self.certificate.shared.as_ref()
     }
 }
