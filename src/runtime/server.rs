@@ -1,5 +1,6 @@
-//! The listener: accepts connections up to a limit, performs the TLS handshake, serves HTTP within time limits, and ends
-//! connections without losing a request. [Decision 15](../../docs/decisions/0015-one-client-of-the-accept-loop.md).
+//! The listener: accepts connections up to a limit, performs the TLS handshake, serves HTTP within time limits, and
+//! ends connections without losing a request
+//! (docs/decisions/0015-one-client-of-the-accept-loop.md).
 
 use std::convert::Infallible;
 use std::error::Error;

@@ -1,5 +1,5 @@
-//! CA and leaf as a Secret stores them, and what is due: what is stored, what this process remembers, and the time -> the
-//! content to write. No I/O.
+//! CA and leaf as a Secret stores them, and what is due: what is stored, what this process remembers, and the time ->
+//! the content to write. No I/O.
 //!
 //! A client that trusts the stored CAs accepts the served leaf. A new CA signs only a day after it was made, so that
 //! `caBundle` has it by then, unless nothing else can be served.
