@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::client::{Body, H1, H2, Sender, connector, full, request, review, streamed, tls};
+use super::client::{Body, H1, H2, Sender, connector, full, request, streamed, tls};
 use super::tls::{start, start_with};
 
 /// Long enough that only the limit under test ends a connection.
