@@ -3,17 +3,16 @@
 use std::fmt::Display;
 use std::mem;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http_body_util::BodyExt;
 use hyper::body::Body;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::uid::UidScan;
-
-/// What a review holds while it has a slot; dropping it frees the slot.
-pub type Permit = Box<dyn Send>;
 
 /// Bounds on request bodies.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +23,7 @@ pub struct Limits {
     pub discard: usize,
     /// Time for a body to arrive.
     pub timeout: Duration,
-    /// Most bodies above [`LARGE`] in memory at a time; one peer leaves a quarter to others.
+    /// Most bodies above [`LARGE`] in memory at a time.
     pub large_bodies: usize,
 }
 
@@ -76,14 +75,14 @@ pub enum Unread {
 pub async fn collect<B>(
     mut body: B,
     limits: &Limits,
-    large: impl Fn() -> Option<Permit>,
-) -> Result<(Bytes, Option<Permit>), Unread>
+    large: &Arc<Semaphore>,
+) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
 {
     let mut gathered = Gathered { parts: Parts::None, total: 0, permit: None };
     let read = {
-        let mut read = pin!(gathered.read(&mut body, limits, &large));
+        let mut read = pin!(gathered.read(&mut body, limits, large));
         match read.as_mut().now_or_never() {
             Some(read) => Ok(read),
             // Only a body that is not already here needs a timer.
@@ -117,11 +116,11 @@ enum Parts {
 struct Gathered {
     parts: Parts,
     total: usize,
-    permit: Option<Permit>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Gathered {
-    async fn read<B>(&mut self, body: &mut B, limits: &Limits, large: &impl Fn() -> Option<Permit>) -> Result<(), Stop>
+    async fn read<B>(&mut self, body: &mut B, limits: &Limits, large: &Arc<Semaphore>) -> Result<(), Stop>
     where
         B: Body<Data = Bytes, Error: Display> + Unpin,
     {
@@ -131,7 +130,7 @@ impl Gathered {
             let Ok(piece) = frame.into_data() else { continue };
             self.total = self.total.saturating_add(piece.len());
             if self.total > LARGE && self.permit.is_none() {
-                self.permit = Some(large().ok_or(Stop::Overloaded)?);
+                self.permit = Some(Arc::clone(large).try_acquire_owned().map_err(|_| Stop::Overloaded)?);
             }
             let expected = body.size_hint().exact().and_then(|rest| usize::try_from(rest).ok()).unwrap_or(0);
             // An announced length reserves no more than a small body.
@@ -175,7 +174,7 @@ impl Gathered {
         self.scan().found()
     }
 
-    fn into_bytes(self, limits: &Limits) -> Result<(Bytes, Option<Permit>), Unread> {
+    fn into_bytes(self, limits: &Limits) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
         match self.parts {
             Parts::None => Ok((Bytes::new(), self.permit)),
             Parts::One(bytes) => Ok((bytes, self.permit)),
