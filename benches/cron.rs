@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fhpa::decision::cron::zones::Zones;
-use fhpa::decision::cron::{Outlook, Prospect, Schedule, first_overlap_before, zone_name};
+use fhpa::decision::cron::{Prospect, Schedule, first_overlap, zone_name};
 use fhpa::runtime::zones::ZoneDatabase;
 use jiff::{Timestamp, ToSpan};
 
@@ -128,14 +128,13 @@ fn rules(c: &mut Criterion) {
             b.iter(|| {
                 let schedules: Vec<Schedule> =
                     (0..50).map(|rule| Schedule::parse(&format!("{rule} {} * * 1-5", rule % 24)).unwrap()).collect();
-                let outlooks = [0, 1].map(|zone: usize| Outlook::new(&pair[zone], start()));
                 let runs = schedules.iter().enumerate();
                 let runs: Vec<Prospect<'_>> =
-                    runs.map(|(index, schedule)| Prospect::new(schedule, &outlooks[index % 2])).collect();
-                let mut clashes = 0;
+                    runs.map(|(index, schedule)| Prospect::new(schedule, &pair[index % 2], start())).collect();
+                let (mut clashes, mut steps) = (0, 2_000);
                 for (index, a) in runs.iter().enumerate() {
                     for b in &runs[index + 1..] {
-                        clashes += usize::from(first_overlap_before(Timestamp::MAX, a, b).is_some());
+                        clashes += usize::from(first_overlap(Timestamp::MAX, a, b, &mut steps).is_some());
                     }
                 }
                 clashes

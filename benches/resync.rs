@@ -17,12 +17,14 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fhpa::api::federated_hpa::FederatedHPAStatus;
 use fhpa::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use fhpa::controller::key::Key;
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::drill::FailureDomain;
 use fhpa::decision::names;
 use fhpa::decision::plan::{Bounds, HpaVersion, Plan, plan};
+use fhpa::reconcile::federated_hpa::cache::View;
 use fhpa::reconcile::federated_hpa::drill::Drill;
 use fhpa::reconcile::federated_hpa::manifest::{Write, work_name, work_of};
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
@@ -196,14 +198,14 @@ fn filled(size: &Size, assigned: &Assigned) -> LiveState {
     for at in 0..size.objects {
         let mut hpa = hpa(at, size.clusters, assigned);
         hpa.metadata.resource_version = Some("2".to_owned());
-        look(&live, &Key::new("prod", &name(at)), |_, status| hpa.status = Some(status.whole()));
+        look(&live, &Key::new("prod", &name(at)), |_, _, status| hpa.status = Some(status));
         readers.federated_hpas.iter_mut().for_each(|intake| intake.put(&hpa));
     }
     live
 }
 
-/// Observes and plans one object, and makes its status without the lists of clusters.
-fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&Plan<'_>, status::Planned<'_>)) {
+/// Observes and plans one object, and makes its status.
+fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&View, &Plan<'_>, FederatedHPAStatus)) {
     let view = live.cache.view(key).unwrap();
     let binding = view.binding.as_deref().unwrap();
     let placement_spec = PlacementSpec::of(&view, binding).unwrap();
@@ -211,14 +213,14 @@ fn look(live: &LiveState, key: &Key, tell: impl FnOnce(&Plan<'_>, status::Planne
     let mut ledger = live.ledger.lock();
     observed.leave_promised(live, &mut ledger, &view, binding, NOW);
     let (plan, _) = observed.promise(&mut ledger, &view, binding, NOW);
-    tell(&plan, status::planned(&view, &observed, &plan, None, NOW));
+    tell(&view, &plan, status::planned(&view, &observed, &plan, None, NOW));
 }
 
 fn resync(live: &LiveState) -> (usize, usize) {
     let (mut objects, mut steps) = (0, 0);
     for key in live.cache.keys() {
-        look(live, &key, |plan, status| {
-            assert!(status.is_stored(), "the object is not at rest");
+        look(live, &key, |view, plan, status| {
+            assert!(status::is_stored(&view.federated_hpa, &status), "the object is not at rest");
             steps += black_box(plan).steps.len();
         });
         objects += 1;
@@ -251,7 +253,8 @@ fn stages(live: &LiveState, key: &Key) -> [f64; 4] {
         measure(&|| drop(black_box(observe(&view, binding, &placement_spec, live, NOW).request))),
         measure(&|| drop(black_box(plan(&observed.request)))),
         measure(&|| {
-            assert!(status::planned(&view, &observed, &planned, None, NOW).is_stored(), "the object is not at rest");
+            let status = status::planned(&view, &observed, &planned, None, NOW);
+            assert!(status::is_stored(&view.federated_hpa, &status), "the object is not at rest");
         }),
     ]
 }
@@ -271,7 +274,7 @@ fn main() {
     let sample = Size { objects: (size.objects / 100).max(2), clusters: size.clusters };
     let mut assigned = Assigned::default();
     let key = Key::new("prod", &name(0));
-    look(&filled(&Size { objects: 1, clusters: size.clusters }, &Assigned::default()), &key, |plan, _| {
+    look(&filled(&Size { objects: 1, clusters: size.clusters }, &Assigned::default()), &key, |_, plan, _| {
         // Both are in order of their names.
         let bounds = plan.shares.iter().map(|share| share.target).collect();
         assigned = Assigned { basis: Some(plan.assignment_hash.to_string()), bounds };
@@ -282,8 +285,8 @@ fn main() {
     let bytes = memory.bytes_current / i64::try_from(pairs).unwrap();
     println!("memory      {bytes} bytes for each FederatedHPA in each cluster ({pairs} counted)");
     let one = allocation_counter::measure(|| {
-        look(kept.as_ref().unwrap(), &key, |_, status| {
-            black_box(status.is_stored());
+        look(kept.as_ref().unwrap(), &key, |view, _, status| {
+            black_box(status::is_stored(&view.federated_hpa, &status));
         })
     });
     println!("allocations {} of {} bytes for one look at {} clusters", one.count_total, one.bytes_total, size.clusters);

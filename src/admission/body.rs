@@ -2,15 +2,14 @@
 
 use std::fmt::Display;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http_body_util::BodyExt;
 use hyper::body::Body;
-
-/// What a review holds while it has a slot; dropping it frees the slot.
-pub type Permit = Box<dyn Send>;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bounds on request bodies.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +20,7 @@ pub struct Limits {
     pub discard: usize,
     /// Time for a body to arrive.
     pub timeout: Duration,
-    /// Most bodies above [`LARGE`] in memory at a time; one peer leaves a quarter to others.
+    /// Most bodies above [`LARGE`] in memory at a time.
     pub large_bodies: usize,
 }
 
@@ -67,8 +66,8 @@ pub enum Unread {
 pub async fn collect<B>(
     mut body: B,
     limits: &Limits,
-    large: impl Fn() -> Option<Permit>,
-) -> Result<(Vec<u8>, Option<Permit>), Unread>
+    large: &Arc<Semaphore>,
+) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Unread>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
 {
@@ -86,8 +85,8 @@ where
 async fn read<B>(
     body: &mut B,
     limits: &Limits,
-    large: impl Fn() -> Option<Permit>,
-) -> Result<(Vec<u8>, Option<Permit>), Unread>
+    large: &Arc<Semaphore>,
+) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Unread>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
 {
@@ -99,7 +98,7 @@ where
         let Ok(piece) = frame.into_data() else { continue };
         total = total.saturating_add(piece.len());
         if total > LARGE && permit.is_none() {
-            permit = Some(large().ok_or(Unread::Overloaded)?);
+            permit = Some(Arc::clone(large).try_acquire_owned().map_err(|_| Unread::Overloaded)?);
         }
         if total > limits.body {
             bytes = Vec::new();

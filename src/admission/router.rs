@@ -1,7 +1,6 @@
 //! HTTP request -> review -> HTTP response, for each admission path. Sockets, clocks and counters are passed in.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,8 +13,9 @@ use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue
 use http::{Method, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::body::{self, Limits, Permit, Unread};
+use super::body::{self, Limits, Unread};
 use super::endpoint::Endpoint;
 use super::envelope::{self, Malformed, Operation, Request};
 use super::response;
@@ -112,16 +112,13 @@ pub trait Observer: Send + Sync {
     fn left(&self);
 }
 
-/// Gives a peer a slot, or none where all are taken or the rest is for others.
-pub type TakeFn = Arc<dyn Fn(IpAddr) -> Option<Permit> + Send + Sync>;
-
-/// Slots, so that no peer keeps all others away with bodies that do not arrive.
+/// Slots, so that bodies that do not arrive use a bounded amount of memory.
 #[derive(Clone)]
 pub struct ReviewSlots {
     /// Those of reviews in flight.
-    pub reviews: TakeFn,
+    pub reviews: Arc<Semaphore>,
     /// Those of large bodies.
-    pub large_bodies: TakeFn,
+    pub large_bodies: Arc<Semaphore>,
 }
 
 /// State that the handlers share.
@@ -140,9 +137,9 @@ impl WebhookState {
         Self { judge, clock, observer, limits, slots }
     }
 
-    fn admit(&self, peer: IpAddr) -> Option<InFlight<'_>> {
+    fn admit(&self) -> Option<InFlight<'_>> {
         self.observer.entered();
-        let review = InFlight { state: self, permit: (self.slots.reviews)(peer) };
+        let review = InFlight { state: self, permit: self.slots.reviews.try_acquire().ok() };
         review.permit.is_some().then_some(review)
     }
 }
@@ -150,7 +147,7 @@ impl WebhookState {
 /// One review in flight.
 struct InFlight<'a> {
     state: &'a WebhookState,
-    permit: Option<Permit>,
+    permit: Option<SemaphorePermit<'a>>,
 }
 
 impl Drop for InFlight<'_> {
@@ -162,17 +159,17 @@ impl Drop for InFlight<'_> {
 /// What is sent back: the head, and a body that is written whole.
 pub type Response = http::Response<Full<Bytes>>;
 
-/// The router of all admission paths; all requests count as those of one peer.
+/// The router of all admission paths.
 pub fn router(state: &Arc<WebhookState>) -> Router {
     let state = Arc::clone(state);
     Router::new().fallback(move |request: HttpRequest| {
         let state = Arc::clone(&state);
-        async move { answer(&state, Ipv4Addr::UNSPECIFIED.into(), request).await.map(Body::new) }
+        async move { answer(&state, request).await.map(Body::new) }
     })
 }
 
-/// Answers a request of `peer` on any path.
-pub async fn answer<B>(state: &WebhookState, peer: IpAddr, request: http::Request<B>) -> Response
+/// Answers a request on any path.
+pub async fn answer<B>(state: &WebhookState, request: http::Request<B>) -> Response
 where
     B: hyper::body::Body<Data = Bytes, Error: fmt::Display> + Unpin,
 {
@@ -183,7 +180,7 @@ where
     if request.method() != Method::POST {
         return method_not_allowed();
     }
-    handle(state, peer, endpoint, request).await
+    handle(state, endpoint, request).await
 }
 
 fn method_not_allowed() -> Response {
@@ -196,15 +193,14 @@ fn not_found() -> Response {
     plain(StatusCode::NOT_FOUND, "no such path; reviews are answered under /validate-... and /mutate-...\n")
 }
 
-async fn handle<B>(state: &WebhookState, peer: IpAddr, endpoint: Endpoint, request: http::Request<B>) -> Response
+async fn handle<B>(state: &WebhookState, endpoint: Endpoint, request: http::Request<B>) -> Response
 where
     B: hyper::body::Body<Data = Bytes, Error: fmt::Display> + Unpin,
 {
     let exchange = Exchange { state, endpoint, started: (state.clock.monotonic)() };
-    let Some(_in_flight) = state.admit(peer) else { return exchange.overloaded("too many reviews at a time") };
+    let Some(_in_flight) = state.admit() else { return exchange.overloaded("too many reviews at a time") };
     let (head, body) = request.into_parts();
-    let large = || (state.slots.large_bodies)(peer);
-    let (body, _large) = match body::collect(body, &state.limits, large).await {
+    let (body, _large) = match body::collect(body, &state.limits, &state.slots.large_bodies).await {
         Ok(collected) => collected,
         Err(unread) => return exchange.unread(&unread),
     };

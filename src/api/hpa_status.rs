@@ -61,7 +61,8 @@ pub struct Condition {
     pub observed_generation: Option<i64>,
 }
 
-/// One metric as it was last read. `type` names the one source that is set beside it.
+/// One metric as it was last read. `type` names the one source that is set beside it. Caches have millions: the rare
+/// sources are boxed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 #[schemars(extend("required" = ["type"]))]
@@ -74,16 +75,16 @@ pub struct MetricStatus {
     pub resource: Option<ResourceMetricStatus>,
     /// A resource metric of one container in each pod.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub container_resource: Option<ContainerResourceMetricStatus>,
+    pub container_resource: Option<Box<ContainerResourceMetricStatus>>,
     /// A metric of each pod.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pods: Option<PodsMetricStatus>,
+    pub pods: Option<Box<PodsMetricStatus>>,
     /// A metric of one Kubernetes object.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub object: Option<ObjectMetricStatus>,
+    pub object: Option<Box<ObjectMetricStatus>>,
     /// A metric from outside the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub external: Option<ExternalMetricStatus>,
+    pub external: Option<Box<ExternalMetricStatus>>,
 }
 
 /// The value of a metric.

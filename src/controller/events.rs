@@ -1,12 +1,10 @@
 //! Events of the controller: a bounded queue and a task that posts them, so that no reconcile waits. I/O: the API
 //! server.
 //!
-//! `Events -> Poster -> Series -> Post`. The recorder of `kube` adds to the count of an Event whatever its note says,
-//! and searches all that it has kept at each post; here another note is another Event, such as that of each cron run.
+//! `Events -> Poster`. Why not the recorder of `kube`: docs/decisions/0010-own-events.md.
 
-mod post;
 mod poster;
-mod series;
+mod repeats;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,9 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::ControllerMetrics;
-use post::Post;
 pub use poster::Poster;
-pub use series::{MOST, PAUSE, WINDOW};
+pub use repeats::{PAUSE, WINDOW};
 
 /// `reportingController` of every event.
 pub const CONTROLLER: &str = "fhpa.karmada.io/controller";
@@ -46,8 +43,9 @@ pub const NOTE: usize = 1024;
 /// Longest `reportingInstance` that the API server accepts, in bytes.
 const INSTANCE: usize = 128;
 
-/// Longest part of an event's name that comes from its object: 253 minus a dot and 16 digits.
-const NAME: usize = 236;
+/// Longest part of an event's name that comes from its object: 253 minus a dot, 16 digits, and a count where repeats are
+/// Events of their own.
+const NAME: usize = 225;
 
 /// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,8 +182,8 @@ impl Events {
         let (queue, records) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(WAITING));
         let instance = if instance.is_empty() { "fhpa" } else { cut(instance, INSTANCE) };
-        let post = Post::new(client, instance, observer.clone());
-        (Self { queue, room, observer }, Poster::new(records, post))
+        let poster = Poster::new(records, client, instance, Arc::clone(&observer));
+        (Self { queue, room, observer }, poster)
     }
 
     /// Queues an event; drops and counts it when the queue is full. Never blocks.

@@ -1,6 +1,5 @@
 //! Values that many cached objects have in common, such as names of clusters: each is stored once. No I/O.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
@@ -60,43 +59,6 @@ impl<T: ?Sized + Ord> Values<T> {
         }
         self.all.insert(Arc::clone(&value));
         value
-    }
-}
-
-/// A value that [`Shared`] stores: two are equal where they are the same, which takes one comparison.
-#[derive(Debug)]
-pub struct One<T: ?Sized>(pub Arc<T>);
-
-impl<T: ?Sized> One<T> {
-    fn address(&self) -> *const () {
-        Arc::as_ptr(&self.0).cast()
-    }
-}
-
-impl<T: ?Sized> Clone for One<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T: ?Sized> PartialEq for One<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.address() == other.address()
-    }
-}
-
-impl<T: ?Sized> Eq for One<T> {}
-
-impl<T: ?Sized> PartialOrd for One<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Any order that lasts.
-impl<T: ?Sized> Ord for One<T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.address().cmp(&other.address())
     }
 }
 

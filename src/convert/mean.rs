@@ -1,21 +1,10 @@
 //! What the HPAs of all members measure -> one status: the mean over the replicas. No I/O.
 
+use std::mem;
+
 use crate::api::hpa_status::{MetricStatus, MetricValueStatus};
 use crate::api::quantity::Quantity;
 use crate::decision::quantity::{from_milli, milli};
-
-/// The value of a metric that an HPA reports.
-#[derive(Clone, Copy, Debug)]
-pub struct Measurement<'a> {
-    /// The metric without its value.
-    pub metric: &'a MetricStatus,
-    /// `value`
-    pub value: Option<&'a str>,
-    /// `averageValue`
-    pub average_value: Option<&'a str>,
-    /// `averageUtilization`
-    pub utilization: Option<i32>,
-}
 
 /// Weighted values.
 #[derive(Default)]
@@ -52,16 +41,16 @@ struct Mean {
 /// The mean of each metric over members, each weighted by its replicas, in the metric's own unit; in the order of the
 /// first member that reports. `None` while none does.
 #[must_use]
-pub fn mean<'a, M: Iterator<Item = Measurement<'a>>>(
-    members: impl Iterator<Item = (M, i32)>,
-) -> Option<Vec<MetricStatus>> {
+pub fn mean<'a>(members: impl Iterator<Item = (&'a [MetricStatus], i32)>) -> Option<Vec<MetricStatus>> {
     let mut all: Vec<Mean> = Vec::new();
     for (metrics, replicas) in members {
         let weight = i128::from(replicas.max(1));
-        for Measurement { metric, value, average_value, utilization } in metrics {
-            let at = all.iter().position(|mean| mean.of == *metric).unwrap_or_else(|| {
+        for metric in metrics {
+            let mut of = metric.clone();
+            let Some(current) = value_of(&mut of).map(mem::take) else { continue };
+            let at = all.iter().position(|mean| mean.of == of).unwrap_or_else(|| {
                 all.push(Mean {
-                    of: metric.clone(),
+                    of,
                     value: Sum::default(),
                     average_value: Sum::default(),
                     utilization: Sum::default(),
@@ -69,9 +58,10 @@ pub fn mean<'a, M: Iterator<Item = Measurement<'a>>>(
                 all.len().saturating_sub(1)
             });
             let Some(mean) = all.get_mut(at) else { continue };
-            mean.value.add(value.and_then(milli), weight);
-            mean.average_value.add(average_value.and_then(milli), weight);
-            mean.utilization.add(utilization.map(i64::from), weight);
+            let number = |quantity: Option<Quantity>| quantity.and_then(|quantity| milli(&quantity.0));
+            mean.value.add(number(current.value), weight);
+            mean.average_value.add(number(current.average_value), weight);
+            mean.utilization.add(current.average_utilization.map(i64::from), weight);
         }
     }
     let means: Vec<MetricStatus> = all.into_iter().map(Mean::status).collect();
@@ -108,31 +98,10 @@ mod tests {
 
     use super::*;
 
-    fn measured((metric, value): &(MetricStatus, MetricValueStatus)) -> Measurement<'_> {
-        fn text(quantity: Option<&Quantity>) -> Option<&str> {
-            quantity.map(|quantity| quantity.0.as_str())
-        }
-        Measurement {
-            metric,
-            value: text(value.value.as_ref()),
-            average_value: text(value.average_value.as_ref()),
-            utilization: value.average_utilization,
-        }
-    }
-
     fn means(members: &[(Value, i32)]) -> Value {
-        let parted = |mut metric: MetricStatus| {
-            let value = value_of(&mut metric).map(std::mem::take)?;
-            Some((metric, value))
-        };
-        let members: Vec<(Vec<(MetricStatus, MetricValueStatus)>, i32)> = members
-            .iter()
-            .map(|(metrics, replicas)| {
-                let metrics: Vec<MetricStatus> = serde_json::from_value(metrics.clone()).unwrap();
-                (metrics.into_iter().filter_map(parted).collect(), *replicas)
-            })
-            .collect();
-        json!(mean(members.iter().map(|(metrics, replicas)| (metrics.iter().map(measured), *replicas))))
+        let metrics = |wire: &Value| -> Vec<MetricStatus> { serde_json::from_value(wire.clone()).unwrap() };
+        let members: Vec<_> = members.iter().map(|(wire, replicas)| (metrics(wire), *replicas)).collect();
+        json!(mean(members.iter().map(|(metrics, replicas)| (&**metrics, *replicas))))
     }
 
     fn cpu(percent: i32, average: &str) -> Value {

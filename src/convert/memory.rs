@@ -57,12 +57,6 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
 /// A share in its stored form; `known` is the previous one. An unchanged share keeps its reason.
 #[must_use]
 pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
-    ClusterHPADesired { cluster_name: share.cluster.to_owned(), ..unnamed(share, known) }
-}
-
-/// As [`write()`], without the name of the cluster.
-#[must_use]
-pub fn unnamed(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
     let Memory {
         scale_up_blocked,
         last_donated,
@@ -83,7 +77,7 @@ pub fn unnamed(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterH
         .collect();
     let before = known.and_then(|known| known.reason.clone()).filter(|_| share.reason == Reason::Unchanged);
     ClusterHPADesired {
-        cluster_name: String::new(),
+        cluster_name: share.cluster.to_owned(),
         min_replicas: share.kept().map(|target| number(target.min)),
         max_replicas: share.kept().map(|target| number(target.max)),
         reason: before.or_else(|| Some(share.reason.code().to_owned())),

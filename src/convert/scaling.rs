@@ -138,20 +138,20 @@ fn status(spec: &MetricSpec, current: MetricValueStatus) -> Option<MetricStatus>
         "ContainerResource" => {
             let of = spec.container_resource.as_ref()?;
             let (name, container) = (of.name.clone(), of.container.clone());
-            status.container_resource = Some(ContainerResourceMetricStatus { name, container, current });
+            status.container_resource = Some(Box::new(ContainerResourceMetricStatus { name, container, current }));
         }
         "Pods" => {
             let metric = spec.pods.as_ref()?.metric.clone();
-            status.pods = Some(PodsMetricStatus { metric, current });
+            status.pods = Some(Box::new(PodsMetricStatus { metric, current }));
         }
         "Object" => {
             let of = spec.object.as_ref()?;
             let (described_object, metric) = (of.described_object.clone(), of.metric.clone());
-            status.object = Some(ObjectMetricStatus { described_object, metric, current });
+            status.object = Some(Box::new(ObjectMetricStatus { described_object, metric, current }));
         }
         "External" => {
             let metric = spec.external.as_ref()?.metric.clone();
-            status.external = Some(ExternalMetricStatus { metric, current });
+            status.external = Some(Box::new(ExternalMetricStatus { metric, current }));
         }
         _ => return None,
     }

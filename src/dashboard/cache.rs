@@ -13,15 +13,15 @@ use tokio::sync::watch;
 
 use super::history::History;
 use super::packed::Packed;
-use super::places::{Names, Place};
 use crate::api::resource_binding::ResourceBindingSpec;
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
 use crate::controller::failure::Failure;
+use crate::controller::shared;
 use crate::decision::api_version::GROUP;
 use crate::decision::names;
 use crate::overview::drawing::Figures;
 use crate::overview::gather::{undecoded_of, unread_of};
-use crate::overview::model::{ClusterView, Detail, FederatedHpaSummary, Unread};
+use crate::overview::model::{ClusterView, Detail, FederatedHpaSummary, Pressure, Unread};
 use crate::overview::{Clock, Related, ShownEvent, cluster_views, detail_of, summary};
 use crate::runtime::clock::WallClock;
 
@@ -72,6 +72,31 @@ pub(super) struct WatchState {
     pub(super) undecodable: BTreeMap<Key, String>,
 }
 
+/// A FederatedHPA in a cluster, as far as lists of clusters need it.
+pub(super) struct Place {
+    pub(super) cluster: Arc<str>,
+    /// Replicas there; 0 where they are not known.
+    pub(super) replicas: i32,
+    /// How much of its bounds it uses.
+    pub(super) pressure: Pressure,
+    /// Whether it has bounds there.
+    pub(super) bounded: bool,
+    /// Whether a user should look at it, even if the cluster answers.
+    pub(super) needs_attention: bool,
+}
+
+impl Place {
+    fn of(view: &ClusterView) -> Self {
+        Self {
+            cluster: shared::text(&view.name),
+            replicas: view.replicas.unwrap_or_default(),
+            pressure: view.pressure(),
+            bounded: view.max_replicas.is_some(),
+            needs_attention: view.needs_attention,
+        }
+    }
+}
+
 /// A FederatedHPA: what lists choose and sort by, and the rest packed.
 pub(super) struct Entry {
     /// Without the words of conditions, which no list shows.
@@ -105,7 +130,6 @@ pub(super) struct Content {
     needed: BTreeMap<Key, Vec<String>>,
     /// By the FederatedHPA that they are about.
     events: BTreeMap<Key, Vec<ShownEvent>>,
-    names: Names,
     watches: [WatchState; Kind::ALL.len()],
 }
 
@@ -148,7 +172,7 @@ impl Content {
             min: summary.min_replicas,
             max: summary.max_replicas,
         };
-        let places = self.places(&hpa, self.binding(&summary).as_ref());
+        let places = places(&hpa, self.binding(&summary).as_ref());
         // An object that was made again begins anew.
         let before = self.take_federated_hpa(&key);
         let same = before.filter(|before| before.uid == hpa.metadata.uid);
@@ -210,7 +234,7 @@ impl Content {
         for name in self.needed.get(key).cloned().unwrap_or_default() {
             let owner = (key.0.clone(), name);
             let Some(hpa) = self.federated_hpas.get(&owner).and_then(|entry| entry.hpa()) else { continue };
-            let places = self.places(&hpa, binding);
+            let places = places(&hpa, binding);
             if let Some(entry) = self.federated_hpas.get_mut(&owner) {
                 entry.places = places;
             }
@@ -225,23 +249,12 @@ impl Content {
         }
     }
 
-    /// What lists of clusters need of `hpa`.
-    fn places(&mut self, hpa: &FederatedHPA, binding: Option<&ResourceBinding>) -> Box<[Place]> {
-        let views = cluster_views(hpa, binding, &[]);
-        let place = |view: &ClusterView| Some(Place::of(view, self.names.number(&view.name)?));
-        views.iter().filter_map(place).collect()
-    }
-
-    /// Names of the clusters that `entry` uses.
-    pub(super) fn clusters_of<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = (&'a str, Place)> {
-        entry.places.iter().map(|place| (self.names.name(place.cluster), *place))
-    }
-
     /// The FederatedHPAs that use a cluster.
-    pub(super) fn users(&self, cluster: &str) -> Vec<(&Entry, Place)> {
-        let Some(number) = self.names.known(cluster) else { return Vec::new() };
-        let place = |entry: &Entry| entry.places.iter().find(|place| place.cluster == number).copied();
-        self.federated_hpas.values().filter_map(|entry| Some((&**entry, place(entry)?))).collect()
+    pub(super) fn users(&self, cluster: &str) -> Vec<(&Entry, &Place)> {
+        let entries = self.federated_hpas.values().map(|entry| &**entry);
+        entries
+            .filter_map(|entry| Some((entry, entry.places.iter().find(|place| *place.cluster == *cluster)?)))
+            .collect()
     }
 
     /// Stores an Event about a FederatedHPA; of too many the oldest is dropped.
@@ -309,6 +322,11 @@ impl Content {
     pub(super) fn is_loading(&self) -> bool {
         self.watches.iter().any(|state| !state.listed && state.failure.is_none())
     }
+}
+
+/// What lists of clusters need of `hpa`.
+fn places(hpa: &FederatedHPA, binding: Option<&ResourceBinding>) -> Box<[Place]> {
+    cluster_views(hpa, binding, &[]).iter().map(Place::of).collect()
 }
 
 /// Key of the binding of the workload of a FederatedHPA.

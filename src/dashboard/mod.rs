@@ -12,7 +12,6 @@ mod intake;
 mod live;
 mod packed;
 mod page;
-mod places;
 pub mod preview;
 mod query;
 mod router;
@@ -33,7 +32,7 @@ use crate::overview::Clock;
 use crate::runtime::clock::WallClock;
 use crate::runtime::lifecycle::{Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
-use crate::runtime::server::{Limits, Listener, Reserve, Security};
+use crate::runtime::server::{Limits, Listener, Security};
 use crate::runtime::watch::{Readers, Watches};
 use access::Access;
 use cache::Cache;
@@ -46,10 +45,6 @@ use preview::Preview;
 const CONNECTIONS: usize = 64;
 /// Most pages that are kept current at a time: streams leave most connections to pages.
 const STREAMS: usize = 24;
-/// Connections for one page each, where all others are taken.
-const RESERVED: usize = 16;
-/// Time for the head of a request on one of them.
-const RESERVED_HEAD: Duration = Duration::from_secs(1);
 /// Most previews at a time.
 const PREVIEWS: usize = 2;
 /// Time in which requests in flight end when it stops.
@@ -158,10 +153,8 @@ impl Dashboard {
         let (lifecycle, metrics) = (Arc::new(Lifecycle::default()), Arc::new(Metrics::new()));
         let limits = Limits { connections: CONNECTIONS, ..Limits::default() };
         let router = router::router(&shared);
-        let pages = router::without_streams(&shared);
-        let reserve = Some(Reserve { answering: pages, connections: RESERVED, header: RESERVED_HEAD });
         let (life, counted) = (Arc::clone(&lifecycle), Arc::clone(&metrics));
-        let listener = Listener::on(socket, Security::Plain, router, limits, reserve, life, counted);
+        let listener = Listener::on(socket, Security::Plain, router, limits, life, counted);
         Ok(Self { listener, lifecycle, metrics, namespace, shared })
     }
 

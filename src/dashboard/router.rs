@@ -38,15 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// All pages of a dashboard.
 pub(super) fn router(shared: &Arc<Shared>) -> Router {
-    routed(shared, get(events))
-}
-
-/// All pages, but no streams: for connections that must end soon.
-pub(super) fn without_streams(shared: &Arc<Shared>) -> Router {
-    routed(shared, get(no_place))
-}
-
-fn routed(shared: &Arc<Shared>, events: MethodRouter<Arc<Shared>>) -> Router {
     Router::new()
         .route("/", get(fleet))
         .route("/objects/{namespace}/{name}", get(object))
@@ -57,7 +48,7 @@ fn routed(shared: &Arc<Shared>, events: MethodRouter<Arc<Shared>>) -> Router {
         .route("/doctor", get(doctor))
         .route("/drill", get(drill))
         .route("/what-if", get(form).post(what_if))
-        .route("/events", events)
+        .route("/events", get(events))
         .route("/style.css", asset("text/css; charset=utf-8", include_str!("assets/style.css")))
         .route("/script.js", asset("text/javascript; charset=utf-8", include_str!("assets/script.js")))
         .route("/icon.svg", asset("image/svg+xml", include_str!("assets/icon.svg")))
@@ -210,12 +201,12 @@ async fn previewed(shared: &Arc<Shared>, manifest: &str) -> Result<Previewed, &'
 async fn events(State(shared): App) -> Response {
     match live::stream(&shared) {
         Some(stream) => stream.into_response(),
-        None => no_place().await,
+        None => no_place(),
     }
 }
 
 /// The connection ends, so that it takes no place of a page.
-async fn no_place() -> Response {
+fn no_place() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, [(CONNECTION, "close")], "too many pages are open\n").into_response()
 }
 

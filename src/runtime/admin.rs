@@ -15,13 +15,6 @@ use super::metrics::{Format, Metrics};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Answers probes.
-pub fn probes(readiness: Arc<Readiness>) -> Router {
-    Router::new()
-        .route("/livez", get(async || answer(StatusCode::OK, TEXT, "ok\n".to_owned())))
-        .route("/readyz", get(async move || ready(&readiness)))
-}
-
 /// The router of the port.
 pub fn router(readiness: Arc<Readiness>, metrics: Arc<Metrics>) -> Router {
     let asked = Arc::clone(&readiness);
@@ -31,7 +24,10 @@ pub fn router(readiness: Arc<Readiness>, metrics: Arc<Metrics>) -> Router {
         let format = Format::accepted(accept);
         answer(StatusCode::OK, format.content_type(), metrics.scrape(format))
     };
-    probes(readiness).route("/metrics", get(scrape))
+    Router::new()
+        .route("/livez", get(async || answer(StatusCode::OK, TEXT, "ok\n".to_owned())))
+        .route("/readyz", get(async move || ready(&readiness)))
+        .route("/metrics", get(scrape))
 }
 
 fn ready(readiness: &Readiness) -> Response {

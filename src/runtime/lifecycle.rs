@@ -1,7 +1,7 @@
 //! State of the process between start and end: readiness, and the phases of shutdown. No I/O.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -20,58 +20,35 @@ pub enum Phase {
     Aborted,
 }
 
-impl Phase {
-    const fn rank(self) -> u8 {
-        match self {
-            Self::Serving => 0,
-            Self::Parting => 1,
-            Self::Stopping => 2,
-            Self::Aborted => 3,
-        }
-    }
-}
-
 /// The current phase, which every connection observes.
 #[derive(Debug)]
-pub struct Lifecycle {
-    sender: watch::Sender<Phase>,
-    // Read on each response without a lock.
-    rank: AtomicU8,
-}
+pub struct Lifecycle(watch::Sender<Phase>);
 
 impl Default for Lifecycle {
     fn default() -> Self {
-        Self { sender: watch::Sender::new(Phase::Serving), rank: AtomicU8::new(Phase::Serving.rank()) }
+        Self(watch::Sender::new(Phase::Serving))
     }
 }
 
 impl Lifecycle {
     /// Advances to `phase`; never backwards.
     pub fn advance(&self, phase: Phase) {
-        self.sender.send_if_modified(|current| {
+        self.0.send_if_modified(|current| {
             let later = phase > *current;
-            if later {
-                *current = phase;
-                self.rank.store(phase.rank(), Ordering::Relaxed);
-            }
+            *current = phase.max(*current);
             later
         });
     }
 
     /// Whether connections should end after their next response.
     pub fn parting(&self) -> bool {
-        self.rank.load(Ordering::Relaxed) >= Phase::Parting.rank()
-    }
-
-    /// Subscribes to further changes.
-    pub fn subscribe(&self) -> watch::Receiver<Phase> {
-        self.sender.subscribe()
+        *self.0.borrow() >= Phase::Parting
     }
 
     /// Returns when `phase` or a later one is reached.
     pub async fn reached(&self, phase: Phase) {
         // The sender lives as long as `self`, so the wait ends only by the phase.
-        let _ = self.subscribe().wait_for(|current| *current >= phase).await;
+        let _ = self.0.subscribe().wait_for(|current| *current >= phase).await;
     }
 }
 
@@ -149,7 +126,7 @@ mod tests {
         let lifecycle = Lifecycle::default();
         lifecycle.advance(Phase::Stopping);
         lifecycle.advance(Phase::Parting);
-        assert_eq!(*lifecycle.subscribe().borrow(), Phase::Stopping);
+        assert_eq!(*lifecycle.0.borrow(), Phase::Stopping);
         assert!(lifecycle.parting());
     }
 }

@@ -3,7 +3,6 @@
 pub mod admin;
 pub mod certificate;
 pub mod clock;
-pub mod connection;
 pub mod control_plane;
 pub mod identity;
 pub mod leader;
@@ -15,7 +14,6 @@ pub mod metrics;
 pub mod reload;
 pub mod server;
 pub mod settings;
-pub mod slots;
 pub mod tls;
 pub mod watch;
 pub mod zones;

@@ -1,50 +1,100 @@
-//! The listener: accepts connections within limits, performs the TLS handshake, and waits for their end.
-//!
-//! axum's own server has no TLS and no limit on connections, and `axum-server` waits for handshakes while it drains,
-//! so connections are accepted here.
+//! The listener: accepts connections up to a limit, performs the TLS handshake, serves HTTP within time limits, and
+//! ends connections without losing a request
+//! (docs/decisions/0015-one-client-of-the-accept-loop.md).
 
+use std::convert::Infallible;
+use std::error::Error;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::Body;
+use bytes::Bytes;
 use futures::FutureExt as _;
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request, Response, Version};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use tower::Service as _;
 use tracing::{debug, warn};
 
-use super::connection::{self, Answering, Protocol};
 use super::lifecycle::{Lifecycle, Phase};
 use super::metrics::{HandshakeFailure, Metrics};
-use super::slots::{Slot, Slots};
 use super::tls;
 
-/// Limits on all connections together and on their start.
+/// Limits on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most open connections; a further one is closed at once. The last quarter is reserved for peers that have few.
+    /// Most open connections; a further one is closed at once.
     pub connections: usize,
     /// Time for the TLS handshake.
     pub handshake: Duration,
-    /// Limits on each connection.
-    pub connection: connection::Limits,
+    /// Time from the handshake to the head of the first request.
+    pub header: Duration,
+    /// Time from one request to the head of the next on an HTTP/1.1 connection. Longer than the 90 seconds after which
+    /// kube-apiserver itself closes, so that it never writes to a connection closed here.
+    pub idle: Duration,
+    /// Ends each connection with its first response, and after this time at the latest: one client cannot keep it.
+    pub once: Option<Duration>,
+    /// While stopping: time in which an idle connection may still send a request that is in flight.
+    pub last_call: Duration,
+    /// Most requests in progress on one HTTP/2 connection.
+    pub streams: u32,
+    /// Most bytes of the head of a request.
+    pub head_bytes: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 1024, handshake: Duration::from_secs(5), connection: connection::Limits::default() }
+        Self {
+            connections: 1024,
+            handshake: Duration::from_secs(5),
+            header: Duration::from_secs(5),
+            idle: Duration::from_secs(150),
+            once: None,
+            last_call: Duration::from_millis(500),
+            streams: 250,
+            head_bytes: 16 << 10,
+        }
     }
 }
 
-/// Reserved slots for connections with one short request, when all others are taken: so probes are always answered.
-pub struct Reserve<A> {
-    /// Answers these requests.
-    pub answering: A,
-    /// Number of slots.
-    pub connections: usize,
-    /// Time for the head of the request.
-    pub header: Duration,
+/// Interval of HTTP/2 pings, and the time limit for their answer.
+const PING: (Duration, Duration) = (Duration::from_mins(1), Duration::from_secs(20));
+/// Most bytes an HTTP/2 client may send ahead: on one stream, and on the connection.
+const WINDOWS: (u32, u32) = (256 << 10, 512 << 10);
+/// Pauses after accept errors: the first, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+/// Connections that are accepted from the backlog of the socket before it is closed.
+const BACKLOG: usize = 1024;
+
+/// Answers requests.
+pub trait Answering: Clone + Send + Sync + 'static {
+    /// The body of an answer.
+    type Body: hyper::body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
+
+    /// Answers one request.
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send + 'static;
+}
+
+impl Answering for Router {
+    type Body = Body;
+
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send + 'static {
+        let answer = self.clone().call(request.map(Body::new));
+        async move { answer.await.unwrap_or_else(|never| match never {}) }
+    }
 }
 
 /// Transport security.
@@ -62,19 +112,15 @@ pub struct Listener<A> {
 }
 
 struct Shared<A> {
+    answering: A,
     security: Security,
-    connections: connection::Server<A>,
-    slots: Arc<Slots>,
-    reserve: Option<(connection::Server<A>, Arc<Slots>)>,
+    http1: Builder<TokioExecutor>,
+    http2: Builder<TokioExecutor>,
     limits: Limits,
+    free: Arc<Semaphore>,
     lifecycle: Arc<Lifecycle>,
     metrics: Arc<Metrics>,
 }
-
-/// Pauses after accept errors: the first, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
-/// Connections that are accepted from the backlog of the socket before it is closed.
-const BACKLOG: usize = 1024;
 
 impl<A: Answering> Listener<A> {
     /// Binds a socket.
@@ -90,29 +136,21 @@ impl<A: Answering> Listener<A> {
         metrics: Arc<Metrics>,
     ) -> io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
-        Ok(Self::on(socket, security, answering, limits, None, lifecycle, metrics))
+        Ok(Self::on(socket, security, answering, limits, lifecycle, metrics))
     }
 
-    /// Accepts on a bound socket: where answers depend on its address, and with reserved slots.
+    /// Accepts on a bound socket: where answers depend on its address.
     pub fn on(
         socket: TcpListener,
         security: Security,
         answering: A,
         limits: Limits,
-        reserve: Option<Reserve<A>>,
         lifecycle: Arc<Lifecycle>,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let slots = Slots::new(limits.connections);
-        let connections =
-            connection::Server::new(answering, limits.connection, Arc::clone(&lifecycle), Arc::clone(&slots));
-        let reserve = reserve.map(|Reserve { answering, connections, header }| {
-            let slots = Slots::new(connections);
-            let limits = connection::Limits { header, ..limits.connection };
-            let server = connection::Server::new(answering, limits, Arc::clone(&lifecycle), Arc::clone(&slots));
-            (server.once(), slots)
-        });
-        let shared = Shared { security, connections, slots, reserve, limits, lifecycle, metrics };
+        let (http1, http2) = builders(&limits);
+        let free = Arc::new(Semaphore::new(limits.connections));
+        let shared = Shared { answering, security, http1, http2, limits, free, lifecycle, metrics };
         Self { socket, shared: Arc::new(shared) }
     }
 
@@ -126,68 +164,188 @@ impl<A: Answering> Listener<A> {
 
     /// Accepts until the lifecycle stops, then returns when every connection has ended.
     pub async fn run(self) {
+        // HTTP/2 connections that are open when the process begins to part, and all others.
+        let (early, others) = (GracefulShutdown::new(), GracefulShutdown::new());
+        self.accept_until(Phase::Parting, Some(&early), &others).await;
+        let stops = async {
+            self.accept_until(Phase::Stopping, None, &others).await;
+            for _ in 0..BACKLOG {
+                let Some(Ok((stream, _))) = self.socket.accept().now_or_never() else { break };
+                self.admit(stream, None, &others);
+            }
+            drop(self.socket);
+            sleep(self.shared.limits.last_call).await;
+            others.shutdown().await;
+        };
+        tokio::join!(early.shutdown(), stops);
+    }
+
+    async fn accept_until(&self, phase: Phase, early: Option<&GracefulShutdown>, others: &GracefulShutdown) {
         let mut pause = PAUSES.0;
         loop {
             let accepted = tokio::select! {
                 biased;
-                () = self.shared.lifecycle.reached(Phase::Stopping) => break,
+                () = self.shared.lifecycle.reached(phase) => return,
                 accepted = self.socket.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => {
+                Ok((stream, _)) => {
                     pause = PAUSES.0;
-                    self.shared.admit(stream, peer.ip());
+                    self.admit(stream, early, others);
                 }
                 Err(error) => {
                     self.shared.metrics.accept_errors.inc();
                     warn!(%error, "a connection cannot be accepted");
                     // Running out of file descriptors, for example, does not pass at once.
-                    tokio::time::sleep(pause).await;
+                    sleep(pause).await;
                     pause = pause.saturating_mul(2).min(PAUSES.1);
                 }
             }
         }
-        self.finish().await;
     }
 
-    /// Accepts the backlog, closes the socket and waits for all connections.
-    async fn finish(self) {
-        for _ in 0..BACKLOG {
-            let Some(Ok((stream, peer))) = self.socket.accept().now_or_never() else { break };
-            self.shared.admit(stream, peer.ip());
-        }
-        drop(self.socket);
-        self.shared.slots.all_free().await;
-        if let Some((_, slots)) = &self.shared.reserve {
-            slots.all_free().await;
-        }
+    fn admit(&self, stream: TcpStream, early: Option<&GracefulShutdown>, others: &GracefulShutdown) {
+        let shared = Arc::clone(&self.shared);
+        let Ok(permit) = Arc::clone(&shared.free).try_acquire_owned() else {
+            shared.metrics.connections_refused.inc();
+            return;
+        };
+        shared.metrics.connections_accepted.inc();
+        shared.metrics.connections.inc();
+        let ends = Ends { early: early.map(GracefulShutdown::watcher), others: others.watcher() };
+        let open = Open { shared, _permit: permit };
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = open.shared.lifecycle.reached(Phase::Aborted) => {}
+                () = open.shared.serve(stream, ends) => {}
+            }
+        });
+    }
+}
+
+fn builders(limits: &Limits) -> (Builder<TokioExecutor>, Builder<TokioExecutor>) {
+    let head_bytes = usize::try_from(limits.head_bytes).unwrap_or(usize::MAX);
+    let mut http1 = Builder::new(TokioExecutor::new()).http1_only();
+    http1
+        .http1()
+        .timer(TokioTimer::new())
+        // hyper counts from the last response, so this is the time limit for idle connections, too.
+        .header_read_timeout(limits.idle)
+        .keep_alive(limits.once.is_none())
+        .max_buf_size(head_bytes.max(8192));
+    let mut http2 = Builder::new(TokioExecutor::new()).http2_only();
+    http2
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING.0)
+        .keep_alive_timeout(PING.1)
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(limits.head_bytes)
+        .initial_stream_window_size(WINDOWS.0)
+        .initial_connection_window_size(WINDOWS.1)
+        .max_send_buf_size(64 << 10);
+    (http1, http2)
+}
+
+/// What asks a connection to end.
+struct Ends {
+    /// As soon as the process parts; for HTTP/2, whose GOAWAY loses nothing.
+    early: Option<Watcher>,
+    /// When it stops.
+    others: Watcher,
+}
+
+/// One open connection; frees its place when dropped.
+struct Open<A> {
+    shared: Arc<Shared<A>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl<A> Drop for Open<A> {
+    fn drop(&mut self) {
+        self.shared.metrics.connections.dec();
     }
 }
 
 impl<A: Answering> Shared<A> {
-    fn admit(self: &Arc<Self>, stream: TcpStream, peer: IpAddr) {
-        let reserved = || self.reserve.as_ref().and_then(|(_, slots)| slots.take(peer)).map(|slot| (slot, true));
-        let Some((slot, reserved)) = self.slots.take(peer).map(|slot| (slot, false)).or_else(reserved) else {
-            self.metrics.connections_refused.inc();
-            return;
+    async fn serve(&self, stream: TcpStream, ends: Ends) {
+        // Responses are small and written whole; without this the system may delay them.
+        if let Err(error) = stream.set_nodelay(true) {
+            debug!(%error, "TCP_NODELAY cannot be set");
+        }
+        let serve = async {
+            match &self.security {
+                Security::Plain => self.http(stream, &self.http1, ends.others).await,
+                Security::Tls(current) => {
+                    let Some(stream) = self.secure(current, stream).await else { return };
+                    let early = ends.early.filter(|_| !self.lifecycle.parting());
+                    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+                        self.http(stream, &self.http2, early.unwrap_or(ends.others)).await;
+                    } else {
+                        drop(early);
+                        self.http(stream, &self.http1, ends.others).await;
+                    }
+                }
+            }
         };
-        self.metrics.connections_accepted.inc();
-        self.metrics.connections.inc();
-        let open = Open { shared: Arc::clone(self), reserved, _slot: slot };
-        tokio::spawn(async move { open.serve(stream, peer).await });
+        match self.limits.once {
+            Some(limit) => {
+                let _ = timeout(limit, serve).await;
+            }
+            None => serve.await,
+        }
+    }
+
+    /// Serves requests until the connection ends, is asked to end, or brings no first request in time.
+    async fn http<S>(&self, stream: S, builder: &Builder<TokioExecutor>, end: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let first = Notify::new();
+        let service = service_fn(|request: Request<Incoming>| {
+            first.notify_one();
+            let lifecycle = Arc::clone(&self.lifecycle);
+            let http1 = request.version() < Version::HTTP_2;
+            let answer = self.answering.answer(request);
+            async move {
+                let mut response = answer.await;
+                if http1 && lifecycle.parting() {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, Infallible>(response)
+            }
+        });
+        let connection = end.watch(builder.serve_connection(TokioIo::new(stream), service));
+        let silent = async {
+            tokio::select! {
+                biased;
+                () = first.notified() => std::future::pending().await,
+                () = sleep(self.limits.header) => {}
+                () = self.last_call() => {}
+            }
+        };
+        tokio::select! {
+            biased;
+            // Errors are the client's: broken connections and protocol errors. There is no one to report them to.
+            _ = connection => {}
+            () = silent => {}
+        }
+    }
+
+    /// Returns a moment after the process has stopped.
+    async fn last_call(&self) {
+        self.lifecycle.reached(Phase::Stopping).await;
+        sleep(self.limits.last_call).await;
     }
 
     /// The handshake, within its time limit and, while stopping, only a moment longer.
     async fn secure(&self, current: &tls::Current, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
         let acceptor = TlsAcceptor::from(Arc::clone(&current.load().config));
-        let stopped = async {
-            self.lifecycle.reached(Phase::Stopping).await;
-            tokio::time::sleep(self.limits.connection.last_call).await;
-        };
         let shaken = tokio::select! {
             biased;
-            shaken = tokio::time::timeout(self.limits.handshake, acceptor.accept(stream)) => shaken,
-            () = stopped => return None,
+            shaken = timeout(self.limits.handshake, acceptor.accept(stream)) => shaken,
+            () = self.last_call() => return None,
         };
         let reason = match shaken {
             Ok(Ok(stream)) => return Some(stream),
@@ -209,40 +367,5 @@ fn reason(error: &io::Error) -> HandshakeFailure {
         }
         Some(_) => HandshakeFailure::Protocol,
         None => HandshakeFailure::Disconnected,
-    }
-}
-
-/// One open connection; frees its slot when dropped.
-struct Open<A> {
-    shared: Arc<Shared<A>>,
-    reserved: bool,
-    _slot: Slot,
-}
-
-impl<A: Answering> Open<A> {
-    async fn serve(self, stream: TcpStream, peer: IpAddr) {
-        // Responses are small and written whole; without this the system may delay them.
-        if let Err(error) = stream.set_nodelay(true) {
-            debug!(%error, "TCP_NODELAY cannot be set");
-        }
-        let server = match &self.shared.reserve {
-            Some((server, _)) if self.reserved => server,
-            _ => &self.shared.connections,
-        };
-        match &self.shared.security {
-            Security::Plain => server.serve(stream, peer, Protocol::Http1).await,
-            Security::Tls(current) => {
-                let Some(stream) = self.shared.secure(current, stream).await else { return };
-                let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
-                server.serve(stream, peer, protocol).await;
-            }
-        }
-    }
-}
-
-impl<A> Drop for Open<A> {
-    fn drop(&mut self) {
-        self.shared.metrics.connections.dec();
     }
 }

@@ -1,4 +1,4 @@
-//! The certificate that replicas share: its life cycle, and its Secret.
+//! The certificate that replicas share: what is due, and its Secret.
 
 mod content;
 #[cfg(feature = "playground")]
@@ -10,7 +10,7 @@ mod whole_life;
 use std::collections::BTreeSet;
 
 use fhpa::runtime::tls::Pair;
-use fhpa::runtime::tls::shared::form::canonical;
+use fhpa::runtime::tls::shared::content::canonical;
 use jiff::Timestamp;
 use rustls::RootCertStore;
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -28,6 +28,12 @@ pub fn names(names: &[&str]) -> BTreeSet<String> {
 
 pub fn noon() -> Timestamp {
     "2026-11-20T12:00:00Z".parse().unwrap()
+}
+
+/// The CAs in a bundle, each as PEM.
+pub fn authorities(bundle: &[u8]) -> Vec<String> {
+    let text = String::from_utf8(bundle.to_vec()).unwrap();
+    text.split_inclusive("-----END CERTIFICATE-----\n").map(str::to_owned).collect()
 }
 
 /// Whether a client that trusts `bundle` accepts the leaf for `name`, or why not.

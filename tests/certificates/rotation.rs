@@ -1,19 +1,23 @@
-//! Two processes that share their certificate: the Secret is deleted during a stream of applies, and none fails. On a
-//! real kube-apiserver where one is present, with the permissions of the chart; else on the embedded one.
+//! Two processes that share their certificate: the Secret is deleted, made anew and changed by hand during a stream of
+//! applies, and none fails. On a real kube-apiserver where one is present, with the permissions of the chart; else on
+//! the embedded one.
 
 use std::sync::Arc;
 
 use fhpa::runtime::clock;
 use fhpa::runtime::metrics::Metrics;
-use fhpa::runtime::tls::shared::form::ids;
+use fhpa::runtime::tls::shared::content::Found;
 use fhpa::runtime::tls::shared::{Access, SecretPoller, Store};
+use jiff::SignedDuration;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::{authorities, names};
 use crate::bed::within;
 use crate::chart::engine;
 use crate::controller::process::Replica;
@@ -21,7 +25,6 @@ use crate::stream::flow::Flow;
 use crate::stream::service::{SPACE, Service};
 use crate::webhook::client::{H2, connector, tls};
 
-const REGISTERED: &str = "fhpa.karmada.io/registered-cas";
 const SECRET: &str = "karmada-system/fhpa-certificate";
 /// Applies on a real kube-apiserver, and on the embedded one.
 const APPLIES: [usize; 2] = [3_000, 600];
@@ -76,11 +79,15 @@ impl Stage {
         Api::namespaced(self.service.client.clone(), "karmada-system")
     }
 
-    /// The CAs of the Secret, and those that are noted as registered.
-    async fn shared(&self) -> Option<(Vec<u8>, String)> {
+    /// The CAs of the Secret.
+    async fn shared(&self) -> Option<Vec<u8>> {
         let secret = self.secrets().get_opt("fhpa-certificate").await.unwrap()?;
-        let noted = secret.metadata.annotations.unwrap_or_default().remove(REGISTERED).unwrap_or_default();
-        Some((secret.data.unwrap_or_default().remove("ca.crt").unwrap().0, noted))
+        Some(secret.data.unwrap_or_default().remove("ca.crt")?.0)
+    }
+
+    async fn patch(&self, patch: &Value) {
+        let params = PatchParams::default();
+        self.secrets().patch("fhpa-certificate", &params, &Patch::Merge(patch)).await.unwrap();
     }
 
     /// The CAs that the API server trusts.
@@ -110,37 +117,78 @@ impl Stage {
         }
     }
 
-    /// Connects until the registered CAs are noted and the newest one signs what both serve.
-    async fn settles(&self, cas: usize) -> Vec<u8> {
+    /// Connects until so many CAs are shared and registered, and whoever trusts the one with this index connects.
+    async fn settles(&self, cas: usize, signer: usize) -> Vec<u8> {
         loop {
             self.connects().await;
-            let Some((bundle, noted)) = self.shared().await else { continue };
-            let all: Vec<String> = ids(&bundle).unwrap().into_iter().collect();
-            let newest = String::from_utf8(bundle.clone()).unwrap();
-            let newest = newest.split_inclusive("-----END CERTIFICATE-----\n").next().unwrap();
-            if all.len() == cas && noted == all.join(",") && self.trusted(newest).await.is_ok() {
+            let Some(bundle) = self.shared().await else { continue };
+            let all = authorities(&bundle);
+            if all.len() == cas
+                && self.registered().await.as_bytes() == bundle
+                && self.trusted(&all[signer]).await.is_ok()
+            {
                 return bundle;
             }
+        }
+    }
+
+    /// Another process makes the Secret anew: with a CA that is two days old.
+    async fn made_anew(&self) {
+        self.secrets().delete("fhpa-certificate", &DeleteParams::default()).await.unwrap();
+        let then = clock::wall() - SignedDuration::from_hours(48);
+        let anew = Found::Absent.due(None, &names(&["localhost"]), then).unwrap().unwrap();
+        let data = anew.entries().into_iter().map(|(entry, bytes)| (entry, ByteString(bytes))).collect();
+        let metadata = json!({"name": "fhpa-certificate", "labels": {"app.kubernetes.io/managed-by": "fhpa"}});
+        let secret = Secret {
+            data: Some(data),
+            type_: Some("kubernetes.io/tls".into()),
+            ..object(&json!({"metadata": metadata}))
+        };
+        match self.secrets().create(&PostParams::default(), &secret).await {
+            Ok(_) => {}
+            // A replica was faster.
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                self.secrets()
+                    .patch("fhpa-certificate", &PatchParams::default(), &Patch::Merge(&json!({"data": secret.data})))
+                    .await
+                    .unwrap();
+            }
+            Err(error) => panic!("{error}"),
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deleted_secret_is_a_rotation_under_which_no_apply_fails() {
+async fn no_apply_fails_while_the_secret_is_deleted_or_made_anew_and_the_ca_is_rotated() {
     let stage = Stage::new("the rotation of the shared certificate; it runs on the embedded API server").await;
-    let mut before = within(stage.settles(1)).await;
+    let before = within(stage.settles(1, 0)).await;
     let flow = Flow::start(&stage.service.client, SPACE).await;
-    for cas in [2, 3] {
-        let after = flow
-            .during(&format!("the Secret is deleted; {cas} CAs are trusted then"), async {
-                stage.secrets().delete("fhpa-certificate", &DeleteParams::default()).await.unwrap();
-                within(stage.settles(cas)).await
-            })
-            .await;
-        assert!(ids(&after).unwrap().is_superset(&ids(&before).unwrap()));
-        assert_eq!(stage.registered().await.as_bytes(), after);
-        before = after;
-    }
+    flow.during("the Secret is deleted", async {
+        stage.secrets().delete("fhpa-certificate", &DeleteParams::default()).await.unwrap();
+        assert_eq!(within(stage.settles(1, 0)).await, before);
+    })
+    .await;
+    flow.during("the Secret is made anew by another process", async {
+        stage.made_anew().await;
+        assert!(within(stage.settles(2, 1)).await.ends_with(&before));
+    })
+    .await;
+    flow.during("the pair is taken away", async {
+        stage.patch(&json!({"data": {"tls.crt": ""}})).await;
+        within(stage.settles(2, 0)).await;
+    })
+    .await;
+    flow.during("the old CA is taken out", async {
+        let new = authorities(&stage.shared().await.unwrap()).remove(0);
+        stage.patch(&json!({"data": {"ca.crt": ByteString(new.into_bytes())}})).await;
+        within(stage.settles(1, 0)).await;
+    })
+    .await;
+    flow.during("the key of the CA is taken away", async {
+        stage.patch(&json!({"data": {"ca.key": ""}})).await;
+        within(stage.settles(2, 1)).await;
+    })
+    .await;
     let [real, embedded] = APPLIES;
     flow.end(if stage.service.is_real() { real } else { embedded }).await;
     let Stage { service, replicas } = stage;

@@ -7,7 +7,6 @@ use embedded_apiserver::faults::{Moment, Which};
 use embedded_apiserver::status::StatusError;
 use fhpa::run::process::{CertificateOrigin, Options, Server, SharedSecret};
 use fhpa::runtime::metrics::Metrics;
-use fhpa::runtime::tls::shared::form::{Content, ids};
 use fhpa::runtime::tls::shared::{Access, SecretName, SecretPoller, Store};
 use fhpa::runtime::tls::{CertificateReloader, MinVersion, Source};
 use jiff::{SignedDuration, Timestamp};
@@ -147,34 +146,31 @@ async fn who_waits_for_the_secret_gets_it_or_gives_up() {
     assert_eq!(store(&bed).wait(Duration::from_secs(5)).await.unwrap().unwrap(), *made);
 }
 
-/// The CA that signed the leaf.
-fn signer(content: &Content) -> String {
-    content.state().leaf.unwrap().signer
-}
-
 #[tokio::test]
-async fn a_deleted_secret_comes_back_with_a_new_ca_that_signs_once_it_is_registered() {
+async fn a_deleted_secret_comes_back_as_it_was() {
     let bed = Bed::embedded();
     let (mut one, mut two) = (poller(&bed), poller(&bed));
     let before = one.poll(noon()).await.unwrap();
     two.poll(noon()).await.unwrap();
-    store(&bed).record(&before.bundle()).await.unwrap();
-    one.poll(noon()).await.unwrap();
-    two.poll(noon()).await.unwrap();
     assert_eq!(bed.delete(SECRET, &Value::Null).await.code, 200);
+    let (first, second) = tokio::join!(one.poll(day(1)), two.poll(day(1)));
+    assert_eq!((first.unwrap(), second.unwrap()), (Arc::clone(&before), before));
+}
 
-    let (first, second) = tokio::join!(one.poll(noon()), two.poll(noon()));
-    let (first, second) = (first.unwrap(), second.unwrap());
-    assert_eq!(first, second);
-    assert!(first.pair() == before.pair(), "the old leaf is served still");
-    let trusted = ids(&first.bundle()).unwrap();
-    assert!(trusted.len() == 2 && trusted.is_superset(&ids(&before.bundle()).unwrap()));
-
-    store(&bed).record(&first.bundle()).await.unwrap();
-    let signed = two.poll(noon()).await.unwrap();
-    assert_ne!(signer(&signed), signer(&before));
-    assert_eq!(one.poll(noon()).await.unwrap(), signed);
-    assert_eq!(one.poll(day(2)).await.unwrap().state().authorities.len(), 1);
+#[tokio::test]
+async fn a_secret_that_was_made_anew_by_another_process_is_joined_by_who_serves() {
+    let bed = Bed::embedded();
+    let (mut one, mut two) = (poller(&bed), poller(&bed));
+    let before = one.poll(noon()).await.unwrap();
+    assert_eq!(bed.delete(SECRET, &Value::Null).await.code, 200);
+    let anew = two.poll(day(1)).await.unwrap();
+    let joined = one.poll(day(1)).await.unwrap();
+    assert!(joined.pair() == before.pair(), "what is registered stays served");
+    assert_eq!(joined.bundle(), [anew.bundle(), before.bundle()].concat());
+    assert_eq!(two.poll(day(1)).await.unwrap(), joined);
+    assert_eq!(one.poll(day(1)).await.unwrap(), joined);
+    let renewed = one.poll(day(61)).await.unwrap();
+    accepts(&anew.bundle(), renewed.pair().unwrap(), NAME, day(61)).unwrap();
 }
 
 #[tokio::test]
@@ -185,11 +181,11 @@ async fn a_spoilt_secret_is_counted_and_made_anew() {
     let before = one.poll(noon()).await.unwrap();
     assert_eq!(bed.patch("merge", SECRET, &json!({"data": {"ca.crt": "eA=="}})).await.code, 200);
     let after = one.poll(noon()).await.unwrap();
-    assert!(after.pair() == before.pair() && after.bundle() != before.bundle());
+    assert_eq!(after, before, "it is remembered");
     let text = metrics.text();
     assert!(text.contains("fhpa_certificate_secret_failures_total 1\n"), "{text}");
     assert_eq!(bed.patch("merge", SECRET, &json!({"data": {"tls.crt": "eA=="}})).await.code, 200);
-    assert!(one.poll(noon()).await.unwrap().pair() == before.pair(), "it is remembered");
+    assert_eq!(one.poll(noon()).await.unwrap(), before, "the CA is not a day old");
     assert!(metrics.text().contains("fhpa_certificate_secret_failures_total 2\n"));
     assert!(text.contains("fhpa_certificate_authority_not_after_timestamp_seconds 21"), "{text}");
 }

@@ -110,8 +110,10 @@ fn reasons_that_other_documents_name_exist() {
     let known = reasons();
     let (mut seen, types) =
         (0, ["AbleToScale", "FailoverCovered", "FailoverPaused", "ScalingActive", "ScalingLimited"]);
-    for guide in ["docs/distributed.md", "docs/centralized.md", "docs/operations.md", "docs/cron.md"] {
-        let document = text(guide);
+    let guides = ["distributed", "centralized", "operations", "cron"].map(|name| format!("docs/{name}.md"));
+    let of_the_chart = ["migrate", "emergency"].map(|name| format!("charts/fhpa/docs/{name}.md"));
+    for guide in guides.into_iter().chain(of_the_chart) {
+        let document = text(&guide);
         let spans = document.split('`').skip(1).step_by(2);
         let reasons = spans.filter_map(|span| {
             let (condition, reason) = span.split_once(' ').unwrap_or(("", span));

@@ -1,6 +1,6 @@
 //! Worked cases: clock changes, intervals, clashes.
 
-use fhpa::decision::cron::{DstEffect, Outlook, Schedule, first_overlap};
+use fhpa::decision::cron::{DstEffect, Prospect, Schedule, first_overlap};
 use jiff::{SignedDuration, Timestamp};
 
 use super::zone;
@@ -137,7 +137,9 @@ fn a_clash_is_found_where_both_run() {
     let clash = |a: (&str, &str), b: (&str, &str)| {
         let at = "2026-11-20T10:00:00Z".parse().unwrap();
         let (one, two) = (Schedule::parse(a.0).unwrap(), Schedule::parse(b.0).unwrap());
-        first_overlap(&one, &Outlook::new(&zone(a.1), at), &two, &Outlook::new(&zone(b.1), at)).map(|at| at.to_string())
+        let (zone_a, zone_b, mut steps) = (zone(a.1), zone(b.1), 2_000);
+        let (one, two) = (Prospect::new(&one, &zone_a, at), Prospect::new(&two, &zone_b, at));
+        first_overlap(Timestamp::MAX, &one, &two, &mut steps).map(|at| at.to_string())
     };
     let utc = "UTC";
     assert_eq!(clash(("0 8 * * *", utc), ("0 8 * * 1-5", utc)).as_deref(), Some("2026-11-23T08:00:00Z"));
@@ -156,6 +158,32 @@ fn a_clash_is_found_where_both_run() {
     );
     assert_eq!(clash(("0 8 * * *", "Asia/Kolkata"), ("0 8 * * *", utc)), None);
     assert_eq!(clash(("0 8 * * *", "Asia/Kolkata"), ("30 2 * * *", utc)).as_deref(), Some("2026-11-21T02:30:00Z"));
+}
+
+/// Steps to compare each of `rules` with each.
+fn steps(rules: &[(String, &str)]) -> u32 {
+    let at = "2026-11-20T10:00:00Z".parse().unwrap();
+    let timed: Vec<_> = rules.iter().map(|(expr, name)| (Schedule::parse(expr).unwrap(), zone(name))).collect();
+    let runs: Vec<_> = timed.iter().map(|(schedule, zone)| Prospect::new(schedule, zone, at)).collect();
+    let mut left = 100_000;
+    for (index, one) in runs.iter().enumerate() {
+        for other in &runs[..index] {
+            assert_eq!(first_overlap(Timestamp::MAX, one, other, &mut left), None);
+        }
+    }
+    100_000 - left
+}
+
+#[test]
+fn rules_that_never_meet_cost_few_steps() {
+    let minutes = (0..50).map(|minute| (format!("{minute} 8 * * *"), "Europe/Berlin"));
+    assert_eq!(steps(&minutes.collect::<Vec<_>>()), 0, "at other times");
+    let weekdays = (0..7).map(|day| (format!("0 8 * * {day}"), "Europe/Berlin"));
+    assert_eq!(steps(&weekdays.collect::<Vec<_>>()), 0, "on other days");
+    let far = ["Europe/Berlin", "Asia/Kolkata", "America/New_York"].map(|zone| ("0 8 * * *".to_owned(), zone));
+    assert_eq!(steps(&far), 0, "far from each other");
+    let near = ["Europe/Berlin", "Europe/London"].map(|zone| ("0 8 * * *".to_owned(), zone));
+    assert_eq!(steps(&near), 800, "an hour from each other on each day");
 }
 
 #[test]
@@ -186,8 +214,8 @@ fn the_search_ends_with_the_calendar() {
                 assert!(schedule.previous_before(&zone, last - near).is_none_or(|at| at < last - near));
                 assert!(schedule.next_after(&zone, first + near).is_none_or(|at| at > first + near));
                 assert!(schedule.previous_before(&zone, first + near).is_none_or(|at| at < first + near));
-                let outlook = Outlook::new(&zone, last - near);
-                assert!(first_overlap(&schedule, &outlook, &schedule, &outlook).is_none_or(|at| at > last - near));
+                let runs = Prospect::new(&schedule, &zone, last - near);
+                assert!(first_overlap(last, &runs, &runs, &mut 100).is_none_or(|at| at > last - near));
                 let _ = (schedule.dst_effect(&zone, first + near), schedule.dst_effect(&zone, last - near));
             }
         }

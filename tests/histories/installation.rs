@@ -52,7 +52,6 @@ pub fn guard(process: &Process, client: kube::Client, wall: &Wall, identity: &st
         manage_karmada: true,
         definitions_guarded: true,
         location: Some(seen),
-        registered: watch::channel(None).0,
         clock: wall.clock(),
         metrics: metrics.guard(),
         counted: metrics.controller(),

@@ -14,7 +14,7 @@ const HANDLERS: &[(&str, &str)] = &[
     ("decision/src/hpa/decide.rs", "make those of an HPA"),
     ("src/reconcile/federated_hpa/write/apply.rs", "make the one that karmada-scheduler makes of a ResourceBinding"),
     ("src/reconcile/federated_hpa/autoscaling_v1.rs", "convert those of the older API"),
-    ("src/reconcile/federated_hpa/cache/folded.rs", "store those of HPAs in members"),
+    ("src/reconcile/federated_hpa/cache/hpa_status.rs", "store those of HPAs in members"),
     (
         "src/reconcile/federated_hpa/cache/member_hpa.rs",
         "read facts of those: Kubernetes and Karmada have no other field",

@@ -58,11 +58,7 @@ pub fn connector_of(
 }
 
 pub async fn tls(address: SocketAddr, connector: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
-    over(TcpStream::connect(address).await?, connector).await
-}
-
-/// TLS over a connection that is there.
-async fn over(stream: TcpStream, connector: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
+    let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
 }
@@ -78,11 +74,6 @@ impl Sender {
         Self::new(tls(address, connector).await?).await
     }
 
-    /// Over a TCP connection that is there.
-    pub async fn over(stream: TcpStream, connector: &TlsConnector) -> io::Result<Self> {
-        Self::new(over(stream, connector).await?).await
-    }
-
     async fn new(stream: TlsStream<TcpStream>) -> io::Result<Self> {
         let h2 = stream.get_ref().1.alpn_protocol() == Some(H2);
         let stream = TokioIo::new(stream);
@@ -96,14 +87,6 @@ impl Sender {
             tokio::spawn(connection);
             Self::H1(sender)
         })
-    }
-
-    /// Whether the connection has ended.
-    pub fn is_closed(&self) -> bool {
-        match self {
-            Self::H1(sender) => sender.is_closed(),
-            Self::H2(sender) => sender.is_closed(),
-        }
     }
 
     /// Whether the connection can carry another request.

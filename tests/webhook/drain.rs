@@ -19,8 +19,8 @@ fn options(keep_serving: Duration, finish: Duration) -> Options {
     let mut options = Options::loopback();
     options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
     options.webhook().limits.handshake = LONG;
-    options.webhook().limits.connection.header = LONG;
-    options.webhook().limits.connection.last_call = SHORT;
+    options.webhook().limits.header = LONG;
+    options.webhook().limits.last_call = SHORT;
     options.drain = Drain { keep_serving, finish };
     options
 }

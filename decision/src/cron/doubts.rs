@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::field::Field;
 use super::parser::{self, Steps};
 use super::schedule::Schedule;
-use super::sets::Sets;
+use super::sets::{Sets, holds};
 use super::unsatisfiable::MONTH_NAMES;
 
 /// Dates of the next runs that are named.
@@ -70,13 +70,9 @@ fn both(sets: &Sets, start: Date) -> Option<Date> {
     let dates = (0..=YEARS)
         .flat_map(|years| (1..=12_i8).flat_map(move |month| (1..=31_i8).map(move |day| (years, month, day))));
     dates
-        .filter(|(_, month, day)| has(sets.months, *month) && has(sets.days, *day))
+        .filter(|(_, month, day)| holds(sets.months, *month) && holds(sets.days, *day))
         .filter_map(|(years, month, day)| Date::new(start.year().checked_add(years)?, month, day).ok())
-        .find(|date| *date >= start && has(sets.weekdays, date.weekday().to_sunday_zero_offset()))
-}
-
-fn has(set: u64, value: i8) -> bool {
-    u32::try_from(value).ok().and_then(|value| set.checked_shr(value)).is_some_and(|rest| rest & 1 == 1)
+        .find(|date| *date >= start && holds(sets.weekdays, date.weekday().to_sunday_zero_offset()))
 }
 
 /// Said of the first step that does not divide the cycle of its field: the last interval differs.

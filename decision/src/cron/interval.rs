@@ -2,7 +2,6 @@
 
 use jiff::SignedDuration;
 
-use super::calendar;
 use super::schedule::Schedule;
 use super::sets::Sets;
 
@@ -44,8 +43,8 @@ fn day_gap(sets: &Sets) -> u32 {
     // Days from the last day with runs to the start of the month.
     let mut since = None;
     for (year, month) in YEARS.flat_map(|year| (1..=12).map(move |month| (year, month))) {
-        let length = calendar::length(year, month);
-        let days = calendar::days(sets, month, length, first);
+        let length = length(year, month);
+        let days = days(sets, month, length, first);
         if days != 0 {
             let before = since.map(|since: u32| since + days.trailing_zeros());
             least = least_gap(days).into_iter().chain(before).fold(least, u32::min);
@@ -57,6 +56,27 @@ fn day_gap(sets: &Sets) -> u32 {
         first = (first + length) % 7;
     }
     least
+}
+
+/// Days of month `month` (from 1) of `year`.
+const fn length(year: i16, month: u8) -> u32 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+/// The days, as bits 1 to 31, of a month of `length` days whose first day is weekday `first` (Sunday is 0).
+fn days(sets: &Sets, month: u8, length: u32, first: u32) -> u64 {
+    if sets.months & (1 << month) == 0 {
+        return 0;
+    }
+    let all = ((1 << length) - 1) << 1;
+    let has_weekday = |day: &u32| sets.weekdays & (1 << ((first + day - 1) % 7)) != 0;
+    let by_weekday = (1..=length).filter(has_weekday).fold(0, |days, day| days | 1 << day);
+    all & if sets.either_day() { sets.days | by_weekday } else { sets.days & by_weekday }
 }
 
 /// Least distance of two values.

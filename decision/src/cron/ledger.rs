@@ -110,7 +110,8 @@ pub struct History {
 
 impl History {
     /// The newest instant with a record.
-    fn newest(&self) -> Timestamp {
+    #[must_use]
+    pub fn newest(&self) -> Timestamp {
         let executed = self.executions.iter().map(|execution| execution.scheduled);
         executed.chain(self.failures.iter().map(|failure| failure.scheduled)).max().unwrap_or(Timestamp::MIN)
     }

@@ -3,7 +3,6 @@
 //! `text -> parser -> Schedule`, then `Schedule + zone + instant -> run`: the `cron` crate steps on wall-clock time
 //! ([`Schedule`]'s walls) and `run` maps walls to instants by the clock-change rules (docs/cron.md#clock-changes).
 
-mod calendar;
 pub mod doubts;
 mod dst_effect;
 mod field;
@@ -29,6 +28,6 @@ pub mod zones;
 pub use dst_effect::DstEffect;
 pub use field::Field;
 pub use fixed_offset::fixed_offset;
-pub use overlap::{Minutes, Outlook, Prospect, first_overlap, first_overlap_before};
+pub use overlap::{Prospect, first_overlap};
 pub use parse_error::ScheduleError;
 pub use schedule::Schedule;

@@ -11,7 +11,6 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
-use super::calendar;
 use super::local_time::Stepper;
 use super::schedule::Schedule;
 
@@ -47,7 +46,7 @@ impl Schedule {
     pub fn fires_at(&self, zone: &TimeZone, at: Timestamp) -> bool {
         let offset = zone.to_offset(at);
         let wall = offset.to_datetime(at);
-        if calendar::has_wall(&self.sets, wall) {
+        if self.sets.has_wall(wall) {
             return self.has_wildcard_hour() || is_first_pass(zone, offset, wall);
         }
         !self.has_wildcard_hour() && self.skips_into(zone, at, wall)
@@ -58,7 +57,7 @@ impl Schedule {
         let Ok(before) = at.checked_sub(SignedDuration::from_nanos(1)) else { return false };
         let mut wall = zone.to_offset(before).to_datetime(at);
         while wall < end {
-            if calendar::has_wall(&self.sets, wall) {
+            if self.sets.has_wall(wall) {
                 return true;
             }
             let Ok(next) = wall.checked_add(SignedDuration::from_mins(1)) else { return false };
@@ -107,7 +106,7 @@ fn previous_fixed(stepper: &Stepper, zone: &TimeZone, before: Timestamp, first_y
 }
 
 /// The instant of a fixed wall time: the earlier of two, or the end of the gap that skips it.
-pub(super) fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
+fn first_instant(zone: &TimeZone, wall: DateTime) -> Option<Timestamp> {
     match ambiguity(zone, wall) {
         AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => instant(offset, wall),
         AmbiguousOffset::Gap { before, after } => gap_end(zone, wall, before, after),

@@ -26,15 +26,11 @@ pub struct Attempt {
 pub enum Outcome {
     /// It was executed and set these values.
     Executed(Action),
-    /// It failed, as any other run on its target would have, or waits for a later one. It is retried until its
-    /// deadline.
+    /// It failed, and is retried until its deadline.
     Postponed(String),
-    /// It was refused for what it sets or refers to, and is retried until its deadline. Meanwhile an earlier run may be
-    /// executed.
-    Refused(String),
     /// It failed and is not retried.
     GivenUp(String),
-    /// It is not executed, or left nothing, because a later run sets the same values.
+    /// It is not executed, or left nothing, because a later run has set the same values.
     Superseded(String),
 }
 
@@ -42,7 +38,7 @@ impl Outcome {
     /// Whether the run is attempted again.
     #[must_use]
     pub const fn is_retried(&self) -> bool {
-        matches!(self, Self::Postponed(_) | Self::Refused(_))
+        matches!(self, Self::Postponed(_))
     }
 }
 
@@ -72,10 +68,7 @@ pub fn settle(
                 Some(Attempt { outcome: Outcome::Superseded(why), at, .. }) => {
                     history.fail(missed.scheduled, *at, why.clone());
                 }
-                Some(Attempt {
-                    outcome: Outcome::Postponed(error) | Outcome::Refused(error) | Outcome::GivenUp(error),
-                    ..
-                }) => {
+                Some(Attempt { outcome: Outcome::Postponed(error) | Outcome::GivenUp(error), .. }) => {
                     history.fail(missed.scheduled, now, missed.cause.message(Some(error)));
                 }
                 None => history.fail(missed.scheduled, now, missed.cause.message(None)),
@@ -89,7 +82,7 @@ pub fn settle(
                 Some(Attempt { outcome: Outcome::GivenUp(why) | Outcome::Superseded(why), at, .. }) => {
                     history.fail(due.scheduled, *at, why.clone());
                 }
-                Some(Attempt { outcome: Outcome::Postponed(_) | Outcome::Refused(_), .. }) | None => {
+                Some(Attempt { outcome: Outcome::Postponed(_), .. }) | None => {
                     history.next = Some(due.scheduled);
                 }
             }

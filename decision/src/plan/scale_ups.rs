@@ -1,8 +1,6 @@
 //! What fhpa itself added to a cluster lately to answer load: the policies of `behavior.scaleUp` bound all of it
 //! together (docs/design.md#clusters-that-cannot-scale). Pure.
 
-use std::num::NonZeroU32;
-
 use jiff::{SignedDuration, Timestamp};
 
 use crate::hpa::behavior::Rules;
@@ -23,27 +21,7 @@ pub struct ScaleUp {
 ///
 /// Bounded: more are added up, with the later time, so that none counts for a shorter time than it should.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ScaleUps([Packed; Self::MOST]);
-
-/// An entry in 8 bytes, as each cluster of a plan has several: 0 replicas are none, and the second of the Unix time
-/// lasts until 2106.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Packed {
-    replicas: Replicas,
-    second: Option<NonZeroU32>,
-}
-
-impl Packed {
-    fn of(one: ScaleUp) -> Self {
-        let second = |at: Timestamp| u32::try_from(at.as_second().max(1)).unwrap_or(u32::MAX);
-        Self { replicas: one.replicas, second: one.at.map(second).and_then(NonZeroU32::new) }
-    }
-
-    fn read(self) -> Option<ScaleUp> {
-        let at = self.second.and_then(|second| Timestamp::from_second(second.get().into()).ok());
-        (self.replicas > 0).then_some(ScaleUp { replicas: self.replicas, at })
-    }
-}
+pub struct ScaleUps([Option<ScaleUp>; Self::MOST]);
 
 impl ScaleUps {
     /// Most entries.
@@ -72,16 +50,13 @@ impl ScaleUps {
                 later.replicas = later.replicas.saturating_add(one.replicas);
             }
         }
-        let mut kept = [Packed::default(); Self::MOST];
-        for (kept, one) in kept.iter_mut().zip(all) {
-            *kept = Packed::of(one);
-        }
-        Self(kept)
+        let mut all = all.into_iter();
+        Self([(); Self::MOST].map(|()| all.next()))
     }
 
     /// The entries, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = ScaleUp> {
-        self.0.into_iter().filter_map(Packed::read)
+        self.0.into_iter().flatten()
     }
 
     /// Without those that are requested.
@@ -179,15 +154,6 @@ mod tests {
         all.request(5);
         assert_eq!(told(&all), [(9, Some(5)), (2, Some(25)), (2, Some(90)), (5, None)]);
         assert_eq!(told(&ScaleUps::of([(1, 7), (0, 5), (2, 7)].map(one))), [(3, Some(7))]);
-    }
-
-    #[test]
-    fn entries_are_small_and_keep_what_they_are_given() {
-        assert_eq!(size_of::<ScaleUps>(), 32);
-        let all = [ScaleUp { replicas: 1, at: Some(at(4_294_967_295)) }, ScaleUp { replicas: 2, at: None }];
-        assert_eq!(ScaleUps::of(all).iter().collect::<Vec<_>>(), all);
-        let outside = [-7, 4_294_967_296].map(|second| ScaleUp { replicas: 1, at: Some(at(second)) });
-        assert_eq!(told(&ScaleUps::of(outside)), [(1, Some(1)), (1, Some(4_294_967_295))], "the nearest");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! When cron rules run: `schedule`, `timeZone`, `maxDelaySeconds`, and rules that run together. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use super::{ValidationContext, sizes};
 use crate::cron::zone_name::{self, ZoneError};
 use crate::cron::zones::Zones;
-use crate::cron::{Minutes, Outlook, Prospect, Schedule, doubts, first_overlap_before, fixed_offset};
+use crate::cron::{Prospect, Schedule, doubts, first_overlap, fixed_offset};
 use crate::finding::Findings;
 use crate::limits;
 use crate::path::Path;
@@ -23,11 +23,6 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    /// The name that identifies the zone: every zone of a database has one.
-    fn zone_name(&self) -> &str {
-        self.zone.iana_name().unwrap_or_default()
-    }
-
     /// Reads schedule and zone of a rule and adds findings on them; `None` when either is invalid.
     pub(super) fn of<'a>(
         rule: &'a Rule<'_>,
@@ -49,6 +44,11 @@ impl Timing {
             },
         };
         Some(Self { schedule: schedule?, zone: zone? })
+    }
+
+    /// The runs later than `now`.
+    fn runs(&self, now: Timestamp) -> Prospect<'_> {
+        Prospect::new(&self.schedule, &self.zone, now)
     }
 }
 
@@ -141,8 +141,8 @@ pub(super) fn warn_of_doubts(
 
 /// Most pairs of rules that are compared; an object with more is compared in part.
 const PAIRS: usize = 10_000;
-/// Most pairs whose schedules are compared: fifty rules, each with each.
-const COMPARED: usize = 1_225;
+/// Most steps of schedules in all comparisons of a review.
+const STEPS: u32 = 2_000;
 /// Most rules of other objects that are compared.
 const OTHERS: usize = 1_000;
 
@@ -156,30 +156,14 @@ struct Running<'a> {
     runs: Prospect<'a>,
 }
 
-/// The clock of each zone, by its name.
-type Outlooks<'a> = BTreeMap<&'a str, Outlook<'a>>;
-
-fn outlooks<'a>(timings: impl Iterator<Item = &'a Timing>, around: &ValidationContext<'_>) -> Outlooks<'a> {
-    let zones: BTreeMap<_, _> = timings.map(|timing| (timing.zone_name(), &timing.zone)).collect();
-    let outlook = if zones.len() == 1 { Outlook::alone } else { Outlook::new };
-    zones.into_iter().map(|(name, zone)| (name, outlook(zone, around.now))).collect()
-}
-
-/// When a rule runs, on the clock of its zone.
-fn runs<'a>(timing: &'a Timing, outlooks: &'a Outlooks<'_>) -> Option<Prospect<'a>> {
-    Some(Prospect::new(&timing.schedule, outlooks.get(timing.zone_name())?))
-}
-
 /// The rules of the object that are not suspended.
-fn running<'a>(rules: &'a [Rule<'_>], timings: &'a [Option<Timing>], outlooks: &'a Outlooks<'_>) -> Vec<Running<'a>> {
+fn running<'a>(rules: &'a [Rule<'_>], timings: &'a [Option<Timing>], now: Timestamp) -> Vec<Running<'a>> {
     let timed = rules.iter().zip(timings).enumerate().filter(|(_, (rule, _))| rule.suspend != Some(true));
-    let mut running = Vec::with_capacity(rules.len());
-    running.extend(timed.filter_map(|(index, (rule, timing))| {
+    let running = timed.filter_map(|(index, (rule, timing))| {
         let values = [rule.target_replicas, rule.target_min_replicas, rule.target_max_replicas];
-        let runs = runs(timing.as_ref()?, outlooks)?;
-        Some(Running { name: &rule.name, index: Some(index), values, runs })
-    }));
-    running
+        Some(Running { name: &rule.name, index: Some(index), values, runs: timing.as_ref()?.runs(now) })
+    });
+    running.collect()
 }
 
 /// Warns of the first instant at which two rules run together and set different values.
@@ -190,17 +174,9 @@ pub(super) fn warn_of_clashes(
     path: &Path<'_>,
     findings: &mut Findings,
 ) {
-    if rules.len() < 2 {
-        return;
-    }
-    let outlooks = outlooks(timings.iter().flatten(), around);
-    let running = running(rules, timings, &outlooks);
-    let mut before = Minutes::default();
-    let pairs = running.iter().enumerate().flat_map(|(count, later)| {
-        let count = if before.meet(later.runs.minutes()) { count } else { 0 };
-        before.join(later.runs.minutes());
-        running.iter().take(count).map(move |one| (one, later))
-    });
+    let running = running(rules, timings, around.now);
+    let pairs = running.iter().enumerate();
+    let pairs = pairs.flat_map(|(count, later)| running.iter().take(count).map(move |one| (one, later)));
     if let Some((at, other, index)) = first_meeting(pairs) {
         let text = format!("sets other values than rule {:?} at {at}, when both run: this rule wins", other.name);
         findings.warn("clash", &path.index(index), text);
@@ -227,21 +203,15 @@ pub(super) fn warn_of_meetings(
             Some((other, rule, Timing { schedule, zone }))
         })
         .collect();
-    if timed.is_empty() {
-        return;
-    }
-    let outlooks = outlooks(timed.iter().map(|(.., timing)| timing).chain(timings.iter().flatten()), around);
-    let theirs = timed.iter().filter_map(|(other, rule, timing)| {
-        Some(Running { name: &other.name, index: None, values: rule.values, runs: runs(timing, &outlooks)? })
+    let theirs = timed.iter().map(|(other, rule, timing)| Running {
+        name: &other.name,
+        index: None,
+        values: rule.values,
+        runs: timing.runs(around.now),
     });
     let theirs: Vec<_> = theirs.collect();
-    let ours = running(rules, timings, &outlooks);
-    let mut all = Minutes::default();
-    for one in &ours {
-        all.join(one.runs.minutes());
-    }
-    let near = theirs.iter().filter(|one| all.meet(one.runs.minutes()));
-    let pairs = near.flat_map(|one| ours.iter().map(move |later| (one, later)));
+    let ours = running(rules, timings, around.now);
+    let pairs = theirs.iter().flat_map(|one| ours.iter().map(move |later| (one, later)));
     if let Some((at, other, index)) = first_meeting(pairs) {
         let text = format!("sets other values than CronFederatedHPA {:?} at {at}, when both run", other.name);
         findings.warn("clash", &path.index(index), text);
@@ -254,13 +224,13 @@ fn first_meeting<'a>(
     pairs: impl Iterator<Item = (&'a Running<'a>, &'a Running<'a>)>,
 ) -> Option<(Timestamp, &'a Running<'a>, usize)> {
     let mut first: Option<(Timestamp, &Running<'_>, usize)> = None;
-    pairs.take(PAIRS).filter(|(one, later)| disagree(one, later)).take(COMPARED).for_each(|(one, later)| {
-        let Some(index) = later.index else { return };
+    let mut steps = STEPS;
+    for (one, later) in pairs.take(PAIRS).filter(|(one, later)| disagree(one, later)) {
         let limit = first.map_or(Timestamp::MAX, |(at, ..)| at);
-        if let Some(at) = first_overlap_before(limit, &one.runs, &later.runs) {
+        if let (Some(at), Some(index)) = (first_overlap(limit, &one.runs, &later.runs, &mut steps), later.index) {
             first = Some((at, one, index));
         }
-    });
+    }
     first
 }
 

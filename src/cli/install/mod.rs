@@ -180,7 +180,7 @@ impl Args {
             lease,
         } = self;
         let runtime = super::runtime()?;
-        let (ca_bundle, shared) = runtime.block_on(authority(ca_file, ca_secret, cert_kubeconfig))?;
+        let ca_bundle = runtime.block_on(authority(ca_file, ca_secret, cert_kubeconfig))?;
         let location = url.map(|base_url| Location { base_url, ca_bundle });
         let LeaseArgs { lease_name, lease_namespace } = lease;
         let subject = subject.given();
@@ -214,12 +214,7 @@ impl Args {
                 decided(&client, &settings, (&lease_name, dry_run), color).await?;
             }
             let order = whole(&client, &mut settings, &lease_name, dry_run).await?;
-            let code = install(&client, &settings, order, color).await;
-            let registered = settings.location.zip(shared).filter(|_| !dry_run && code == ExitCode::SUCCESS);
-            if let Some((location, store)) = registered {
-                store.record(&location.ca_bundle).await.map_err(|error| error.to_string())?;
-            }
-            Ok(code)
+            Ok(install(&client, &settings, order, color).await)
         })
     }
 }
@@ -238,30 +233,29 @@ async fn refused(client: &Client) -> Result<Option<ExitCode>, String> {
     Ok(Some(ExitCode::from(FAILED)))
 }
 
-/// The CAs to register, and the Secret that they are from.
+/// The CAs to register.
 async fn authority(
     file: Option<PathBuf>,
     secret: Option<SecretName>,
     kubeconfig: Option<PathBuf>,
-) -> Result<(Vec<u8>, Option<Store>), String> {
+) -> Result<Vec<u8>, String> {
     if let Some(file) = file {
-        return Ok((tls::authorities(&file).map_err(|error| error.to_string())?, None));
+        return tls::authorities(&file).map_err(|error| error.to_string());
     }
-    let Some(secret) = secret else { return Ok((Vec::new(), None)) };
-    let (bundle, store) = shared(secret, Access::by(kubeconfig)).await?;
-    Ok((bundle, Some(store)))
+    let Some(secret) = secret else { return Ok(Vec::new()) };
+    shared(secret, Access::by(kubeconfig)).await
 }
 
 /// How long to wait for the Secret with the CA.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The CAs in the Secret that the processes share, once it has some.
-async fn shared(secret: SecretName, access: Access) -> Result<(Vec<u8>, Store), String> {
+async fn shared(secret: SecretName, access: Access) -> Result<Vec<u8>, String> {
     let shown = secret.to_string();
     let (store, _) = Store::open(access, secret).await.map_err(|error| error.to_string())?;
     anstream::eprintln!("Waiting for the CA in the Secret {shown}, at most {} s.", PATIENCE.as_secs());
     match store.wait(PATIENCE).await {
-        Ok(Some(content)) => Ok((content.bundle(), store)),
+        Ok(Some(content)) => Ok(content.bundle()),
         Ok(None) => {
             Err(format!("no process has made the Secret {shown}; see the logs of those with --cert-secret {shown}"))
         }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::super::validate::{examine, inputs, text as findings};
 use super::given::{Manifests, assume_served, named};
 use super::{FINE, PlanError, UNREADABLE, is_distributed, told_apart};
-use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPAStatus};
+use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::api::resource_binding::{AggregatedStatus, TargetCluster, WorkloadStatus};
 use crate::api::{FederatedHPA, ResourceBinding};
 use crate::convert;
@@ -94,10 +94,8 @@ fn divided(
     let mut own = Objects { bindings: vec![binding.clone()], clusters: fleet.clusters.clone(), works: Vec::new() };
     let first = |forecast: &Forecast<'_>| {
         let plan = forecast.plan;
-        let shares = plan.shares.iter().filter(|share| share.kept().is_some()).map(|share| {
-            let desired = convert::memory::unnamed(share, None);
-            (share.target, ClusterHPADesired { cluster_name: share.cluster.to_owned(), ..desired })
-        });
+        let kept = plan.shares.iter().filter(|share| share.kept().is_some());
+        let shares = kept.map(|share| (share.target, convert::memory::write(share, None)));
         let entries = plan.binding.iter().map(|entry| (entry.cluster.to_owned(), number(entry.replicas)));
         (plan.assignment_hash.to_string(), shares.collect::<Vec<_>>(), entries.collect::<Vec<_>>())
     };

@@ -48,8 +48,8 @@ pub(in crate::dashboard) fn all(shared: &Shared) -> Markup {
 fn uses(content: &Content) -> HashMap<&str, usize> {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for entry in content.federated_hpas.values() {
-        for (name, _) in content.clusters_of(entry).filter(|(_, place)| place.is_bounded()) {
-            let count = uses.entry(name).or_default();
+        for place in entry.places.iter().filter(|place| place.bounded) {
+            let count = uses.entry(&place.cluster).or_default();
             *count = count.saturating_add(1);
         }
     }
@@ -89,7 +89,7 @@ pub(in crate::dashboard) fn page(shared: &Shared, name: &str, query: &Query) -> 
     let now = shared.cache.now();
     let mut users = content.users(name);
     // Those that a user should look at first; equal ones by name.
-    users.sort_by_key(|(_, place)| Reverse((place.needs_attention(), place.pressure)));
+    users.sort_by_key(|(_, place)| Reverse((place.needs_attention, place.pressure)));
     let replicas: i64 = users.iter().map(|(_, place)| i64::from(place.replicas)).fold(0, i64::saturating_add);
     let shown = users.iter().skip(query.page.saturating_mul(ROWS)).take(ROWS);
     let use_of = |entry: &Entry| cluster_use(&entry.hpa()?, content.binding(&entry.summary).as_ref(), known);

@@ -93,7 +93,7 @@ fn used(summary: &FederatedHpaSummary) -> Option<i64> {
 fn columns<'a>(content: &'a Content, rows: &[&'a Entry]) -> Vec<&'a str> {
     let mut names: BTreeSet<&str> = content.clusters.keys().map(String::as_str).collect();
     for entry in rows {
-        names.extend(content.clusters_of(entry).map(|(name, _)| name));
+        names.extend(entry.places.iter().map(|place| &*place.cluster));
     }
     names.into_iter().collect()
 }

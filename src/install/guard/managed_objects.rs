@@ -117,12 +117,6 @@ impl ManagedObjects {
         self.inner.lock().objects.keys().cloned().collect()
     }
 
-    /// Number of objects that are such a part.
-    #[must_use]
-    pub fn count(&self, part: Part) -> usize {
-        self.inner.lock().objects.values().filter(|guarded| guarded.wanted.part == part).count()
-    }
-
     /// Whether an operator lets writes pass unreviewed, by a part of the registration that exists.
     #[must_use]
     pub fn are_reviews_optional(&self) -> bool {

@@ -30,8 +30,6 @@ pub struct Options {
     pub definitions_guarded: bool,
     /// Current location of the webhook; `None`: the registration is managed elsewhere.
     pub location: Option<watch::Receiver<Location>>,
-    /// Receives the CAs of the registration, as PEM, once they are stored.
-    pub registered: watch::Sender<Option<Vec<u8>>>,
     /// The time of day.
     pub clock: WallClock,
     /// The metrics of the guard.
@@ -59,17 +57,8 @@ impl Guard {
     /// # Errors
     /// When the objects cannot be built.
     pub fn new(options: Options) -> Result<Self, ManifestError> {
-        let Options {
-            client,
-            manage_karmada,
-            definitions_guarded,
-            location,
-            registered,
-            clock,
-            metrics,
-            counted,
-            identity,
-        } = options;
+        let Options { client, manage_karmada, definitions_guarded, location, clock, metrics, counted, identity } =
+            options;
         let mut wanted = manifests::shared()?;
         if let Some(location) = &location {
             wanted.extend(manifests::registration(&location.borrow(), definitions_guarded)?);
@@ -81,7 +70,6 @@ impl Guard {
             client: client.clone(),
             managed: Arc::clone(&managed),
             manage_karmada,
-            registered,
             events,
             clock: Arc::clone(&clock),
             metrics,

@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::managed_objects::{Guarded, Live, ManagedObjects};
@@ -23,7 +20,7 @@ use crate::decision::backoff;
 use crate::decision::drift_backoff::{DriftBackoff, Step};
 use crate::install::apply::{Due, Mode, Outcome, due, wanted};
 use crate::install::compare::differences;
-use crate::install::manifests::{Manifest, Part};
+use crate::install::manifests::Part;
 use crate::install::webhooks::{self, FAILURE_POLICY, IGNORE};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
@@ -34,7 +31,6 @@ pub(super) struct Dependencies {
     pub(super) client: Client,
     pub(super) managed: Arc<ManagedObjects>,
     pub(super) manage_karmada: bool,
-    pub(super) registered: watch::Sender<Option<Vec<u8>>>,
     pub(super) events: Events,
     pub(super) clock: WallClock,
     pub(super) metrics: Arc<GuardMetrics>,
@@ -45,8 +41,6 @@ pub(super) struct Dependencies {
 pub(super) struct GuardWorker {
     dependencies: Dependencies,
     known: Mutex<BTreeMap<Key, DriftState>>,
-    /// CAs of the parts of the registration, as stored.
-    carried: Mutex<BTreeMap<Key, String>>,
 }
 
 /// State of an object between two reconciles.
@@ -107,7 +101,7 @@ impl Worker for GuardWorker {
         }
         match self.find(&guarded, live) {
             Found::InSync => {
-                self.record_in_sync(key, &guarded);
+                self.record_in_sync(key);
                 Ok(Ended::default())
             }
             Found::Foreign(reason, sentence) => {
@@ -135,29 +129,13 @@ impl Worker for GuardWorker {
 
 impl GuardWorker {
     pub(super) fn new(dependencies: Dependencies) -> Self {
-        Self { dependencies, known: Mutex::default(), carried: Mutex::default() }
+        Self { dependencies, known: Mutex::default() }
     }
 
-    /// The object is in its desired state. Reports the CAs of the registration when all its parts have the same ones.
-    fn record_in_sync(&self, key: &Key, guarded: &Guarded) {
+    /// The object is in its desired state.
+    fn record_in_sync(&self, key: &Key) {
         self.dependencies.metrics.in_sync(&name(key), true);
         self.known.lock().entry(key.clone()).or_default().reported = None;
-        if guarded.wanted.part != Part::Webhook {
-            return;
-        }
-        let encoded = ca_bundle(&guarded.wanted).unwrap_or_default();
-        let mut carried = self.carried.lock();
-        carried.insert(key.clone(), encoded.clone());
-        if let Ok(bundle) = STANDARD.decode(&encoded)
-            && carried.len() == self.dependencies.managed.count(Part::Webhook)
-            && carried.values().all(|other| *other == encoded)
-        {
-            self.dependencies.registered.send_if_modified(|registered| {
-                let new = registered.as_ref() != Some(&bundle);
-                *registered = Some(bundle);
-                new
-            });
-        }
     }
 
     /// Whether an operator lets writes pass unreviewed, by the registration or what was seen of it: its part that was
@@ -256,7 +234,7 @@ impl GuardWorker {
                 self.dependencies.metrics.drift_corrected(&name(key));
                 self.dependencies.metrics.drift_conflict(&name(key), false);
                 self.known.lock().entry(key.clone()).or_default().backoff = backoff.acted(now);
-                self.record_in_sync(key, guarded);
+                self.record_in_sync(key);
                 let note = format!("{} had changed it ({}); corrected", other(live), places.join(", "));
                 info!(object = %name(key), "{note}");
                 self.record_event(leader, key, live, Severity::Normal, "DriftCorrected", note);
@@ -271,7 +249,7 @@ impl GuardWorker {
                 | Outcome::Taken(_)
                 | Outcome::Unserved,
             ) => {
-                self.record_in_sync(key, guarded);
+                self.record_in_sync(key);
                 Ok(Ended::default())
             }
             Err(failure) => Ok(self.failed(leader, key, live, &failure, failures)),
@@ -324,11 +302,6 @@ impl GuardWorker {
             Record { severity, reason: reason.into(), action: "Guard", note, at, regarding, related: None },
         );
     }
-}
-
-/// The desired CAs of a part of the registration, in base64.
-fn ca_bundle(manifest: &Manifest) -> Option<String> {
-    manifest.object.pointer("/webhooks/0/clientConfig/caBundle").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Kind and name, for users and metrics.

@@ -8,17 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::entry::{Entry, TargetKey};
-use super::newest_runs::Newest;
-use super::shared_target::SharedTarget;
+use super::entry::Entry;
 use super::status::unready;
 use crate::controller::key::Key;
 use crate::controller::table::{Change, Table};
-use crate::decision::cron::settle::Attempt;
+use crate::decision::cron::settle::{Attempt, Outcome};
 
 /// Most distinct reasons.
 const REASONS: usize = 64;
@@ -39,30 +36,9 @@ struct Inner {
     rules: usize,
     /// Number of objects that are not ready, by reason. A reason stays once counted, at zero.
     unready: BTreeMap<String, usize>,
-    /// Targets of several objects.
-    shared: BTreeMap<TargetKey, SharedTarget>,
 }
 
 impl Inner {
-    /// The newest run of a changed object is to be determined again, and others may wait for the change.
-    fn follow(&mut self, change: &Change<Entry>) {
-        if self.shared.is_empty() {
-            return;
-        }
-        for entry in [&change.before, &change.after].into_iter().flatten() {
-            let subject = entry.subject();
-            let Some(target) = self.shared.get_mut(&subject) else { continue };
-            self.changed.append(&mut target.wake(&change.key));
-            if self.entries.keys_about(&subject).nth(1).is_none() {
-                self.shared.remove(&subject);
-            } else if self.entries.get(&change.key).is_some_and(|entry| entry.subject() == subject) {
-                target.changed(&change.key);
-            } else {
-                target.remove(&change.key);
-            }
-        }
-    }
-
     fn count(&mut self, change: &Change<Entry>) {
         let reason = |entry: &Option<Arc<Entry>>| entry.as_deref().and_then(unready).map(str::to_owned);
         if let Some(reason) = reason(&change.after) {
@@ -81,7 +57,6 @@ impl Inner {
 
     fn touch(&mut self, change: Change<Entry>) {
         self.count(&change);
-        self.follow(&change);
         let rules = |entry: Option<Arc<Entry>>| entry.map_or(0, |entry| entry.runnable.rules.len());
         self.rules = self.rules.saturating_add(rules(change.after)).saturating_sub(rules(change.before));
         self.changed.insert(change.key);
@@ -100,58 +75,20 @@ impl CronCache {
         inner.entries.about(&entry.subject()).any(|other| other.key != entry.key && !other.deleting)
     }
 
-    /// The objects on a target whose newest run at `now` must be determined before [`Self::newest_below`].
-    pub fn unknown(&self, target: &TargetKey, now: Timestamp) -> Vec<Arc<Entry>> {
-        let mut inner = self.inner.lock();
-        let Inner { entries, shared, .. } = &mut *inner;
-        let shared = shared.entry(target.clone()).or_insert_with(|| {
-            let mut shared = SharedTarget::default();
-            entries.keys_about(target).for_each(|key| shared.changed(key));
-            shared
-        });
-        shared.newest.unknown(now).filter_map(|key| entries.get(key)).cloned().collect()
-    }
-
-    /// Stores the newest run of `entry`, unless it changed meanwhile.
-    pub fn determined(&self, entry: &Arc<Entry>, newest: Newest) {
-        let mut inner = self.inner.lock();
-        let is_current = inner.entries.get(&entry.key).is_some_and(|known| Arc::ptr_eq(known, entry));
-        if is_current && let Some(shared) = inner.shared.get_mut(&entry.subject()) {
-            shared.newest.set(&entry.key, newest);
-        }
-    }
-
-    /// The object on a target with the newest run before that of `below`, the instant of that run, and its attempts at
-    /// runs without a record; `None`: before no other.
-    pub fn newest_below(
-        &self,
-        target: &TargetKey,
-        below: Option<&(Timestamp, Key)>,
-    ) -> Option<(Timestamp, Arc<Entry>, Vec<Attempt>)> {
+    /// The objects on the target of `entry` that are not being deleted.
+    pub fn on_target(&self, entry: &Entry) -> Vec<Arc<Entry>> {
         let inner = self.inner.lock();
-        let shared = inner.shared.get(target)?;
-        let (at, key) = shared.newest.newest_below(below)?;
-        let entry = inner.entries.get(key)?;
-        Some((*at, Arc::clone(entry), shared.attempts(entry)))
+        inner.entries.about(&entry.subject()).filter(|other| !other.deleting).cloned().collect()
     }
 
-    /// Stores what became of due runs of `entry`, for other objects on its target, and reports those that wait as changed
-    /// where it makes a difference to them.
+    /// Remembers which of `attempts` at runs of `entry` were executed, until they have a record.
     pub fn attempted(&self, entry: &Entry, attempts: &[Attempt]) {
+        let executed = attempts.iter().filter(|attempt| matches!(attempt.outcome, Outcome::Executed(_)));
+        let executed: Box<[Attempt]> = executed.cloned().collect();
         let mut inner = self.inner.lock();
-        let Inner { shared, changed, .. } = &mut *inner;
-        if let Some(shared) = shared.get_mut(&entry.subject())
-            && shared.attempt(entry, attempts.to_vec())
-        {
-            changed.append(&mut shared.wake(&entry.key));
-            self.notify(&inner);
-        }
-    }
-
-    /// Sets whether `entry` is to be reported as changed when another object on its target is.
-    pub fn wait(&self, entry: &Entry, waits: bool) {
-        if let Some(shared) = self.inner.lock().shared.get_mut(&entry.subject()) {
-            shared.wait(&entry.key, waits);
+        let is_of_target = |known: &Arc<Entry>| known.uid == entry.uid && known.subject() == entry.subject();
+        if !executed.is_empty() && inner.entries.get(&entry.key).is_some_and(is_of_target) {
+            inner.entries.note(&entry.key, |known| known.unrecorded = executed);
         }
     }
 
@@ -223,8 +160,6 @@ impl CronCache {
             && let Some(change) = inner.entries.wrote(written)
         {
             inner.count(&change);
-            inner.follow(&change);
-            self.notify(&inner);
         }
     }
 
@@ -244,9 +179,9 @@ impl CronCache {
 mod tests {
     use jiff::Timestamp;
 
-    use super::{CronCache, Newest};
-    use crate::controller::key::Key;
-    use crate::reconcile::cron_federated_hpa::entry::Entry;
+    use super::*;
+    use crate::decision::cron::ledger::{Action, FailedRun, History};
+    use crate::reconcile::cron_federated_hpa::entry::{Remembered, Target};
 
     fn entry(name: &str, version: &str) -> Entry {
         Entry { key: key(name), version: version.into(), uid: "u".into(), ..Entry::default() }
@@ -324,27 +259,29 @@ mod tests {
     }
 
     #[test]
-    fn of_many_objects_on_one_target_only_those_that_changed_are_looked_at_again() {
+    fn an_executed_run_is_remembered_until_it_has_a_record_or_the_object_has_another_target() {
         let cache = listed();
-        for name in ["a", "b", "c"] {
-            cache.put(entry(name, "5"));
-        }
-        let target = entry("a", "5").subject();
-        let unknown = || {
-            let unknown = cache.unknown(&target, Timestamp::UNIX_EPOCH);
-            for entry in &unknown {
-                cache.determined(entry, Newest { run: Some(Timestamp::UNIX_EPOCH), until: None });
+        let at = |minute: i64| Timestamp::from_second(minute * 60).unwrap();
+        let attempt = |minute, outcome| Attempt { rule: "up".into(), scheduled: at(minute), at: at(minute), outcome };
+        let executed = |minute| attempt(minute, Outcome::Executed(Action::default()));
+        let unrecorded = || cache.get(&key("a")).unwrap().unrecorded.len();
+        let recorded = |minute, version: &str| {
+            let failure = FailedRun { scheduled: at(minute), executed: at(9), message: String::new() };
+            let history = History { rule: "up".into(), failures: [failure].into(), ..History::default() };
+            Entry {
+                remembered: Remembered { histories: vec![history], ..Remembered::default() },
+                ..entry("a", version)
             }
-            unknown.iter().map(|entry| entry.key.name.to_string()).collect::<Vec<_>>()
         };
-        assert_eq!((unknown(), unknown()), (["a", "b", "c"].map(str::to_owned).into(), vec![]));
-        let base = cache.get(&key("b")).unwrap();
-        cache.recorded(&key("b"), &base, entry("b", "6"));
-        cache.take(&key("c"));
-        assert_eq!(unknown(), ["b"]);
-        let newest = cache.newest_below(&target, None).map(|(_, entry, _)| entry.key.clone());
-        assert_eq!(newest, Some(key("b")));
-        cache.take(&key("a"));
-        assert!(cache.inner.lock().shared.is_empty(), "one object shares with none");
+        cache.put(entry("a", "5"));
+        cache.attempted(&entry("a", "5"), &[executed(1), executed(3), attempt(4, Outcome::Postponed(String::new()))]);
+        assert_eq!(unrecorded(), 2);
+        cache.put(recorded(2, "6"));
+        assert_eq!(unrecorded(), 1);
+        let other = Arc::new(Target { name: "other".into(), ..Target::default() });
+        cache.put(Entry { target: other, ..recorded(2, "7") });
+        assert_eq!(unrecorded(), 0);
+        cache.attempted(&entry("a", "5"), &[executed(3)]);
+        assert_eq!(unrecorded(), 0, "it was executed on the target before");
     }
 }

@@ -11,6 +11,7 @@ use crate::controller::key::Key;
 use crate::controller::own::Own;
 use crate::controller::table::Item;
 use crate::decision::cron::ledger::{Baseline, History};
+use crate::decision::cron::settle::Attempt;
 use crate::decision::validation::runnable::Runnable;
 use crate::reconcile::scale_target::TargetRef;
 
@@ -39,6 +40,8 @@ pub struct Entry {
     pub wholeness: Wholeness,
     /// Whether it has any annotation.
     pub annotated: bool,
+    /// Runs that this process executed on the target, and that have no record in the status yet.
+    pub unrecorded: Box<[Attempt]>,
 }
 
 /// The target of an object.
@@ -97,6 +100,14 @@ pub struct Remembered {
     pub conditions: Vec<Condition>,
 }
 
+impl Remembered {
+    /// Whether a run of `attempt` or a later one of its rule has a record.
+    fn records(&self, attempt: &Attempt) -> bool {
+        let history = self.histories.iter().find(|history| history.rule == attempt.rule);
+        history.is_some_and(|history| history.newest() >= attempt.scheduled)
+    }
+}
+
 impl Entry {
     /// Reference to the target of the object called `key`.
     #[must_use]
@@ -137,5 +148,11 @@ impl Item for Entry {
     }
     fn about(&self) -> Option<TargetKey> {
         Some(self.subject())
+    }
+    fn inherit(&mut self, known: &Self) {
+        if self.uid == known.uid && self.subject() == known.subject() {
+            let is_left = |attempt: &&Attempt| !self.remembered.records(attempt);
+            self.unrecorded = known.unrecorded.iter().filter(is_left).cloned().collect();
+        }
     }
 }

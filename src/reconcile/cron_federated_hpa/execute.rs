@@ -149,17 +149,10 @@ fn is_about_values(failure: &Failure) -> bool {
     matches!(failure.reason, reason::REJECTED | reason::INVALID_BOUNDS | reason::RULE_TARGET_MISMATCH)
 }
 
-/// Whether a run of another object on the target might be accepted. Objects may name one kind by different versions.
-fn is_about_run(failure: &Failure) -> bool {
-    is_about_values(failure)
-        || matches!(failure.reason, reason::TARGET_KIND_UNKNOWN | reason::TARGET_NOT_SCALABLE | reason::TARGET_INVALID)
-}
-
 fn attempted(run: &Run<'_>, at: Timestamp, result: &Result<(), Failure>) -> Attempt {
     let Run { due, rule, action } = run;
     let outcome = match result {
         Ok(()) => Outcome::Executed(*action),
-        Err(failure) if is_about_run(failure) => Outcome::Refused(failure.message.clone()),
         Err(failure) => Outcome::Postponed(failure.message.clone()),
     };
     Attempt { rule: shared::text(rule.name), scheduled: due.scheduled, at, outcome }

@@ -65,6 +65,7 @@ impl Reader {
             },
             wholeness: Wholeness::of(cron),
             annotated: metadata.annotations.is_some(),
+            unrecorded: Box::default(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! CronFederatedHPA: watch (`intake`, `cache`) -> `observe` -> `sort` -> `execute` -> `status`, one `reconcile` per
+//! CronFederatedHPA: watch (`intake`, `cache`) -> `observe` -> `execute` -> `status`, one `reconcile` per
 //! object.
 
 pub mod cache;
@@ -6,13 +6,10 @@ pub mod confirm;
 pub mod entry;
 pub mod execute;
 pub mod intake;
-pub mod lanes;
-pub mod newest_runs;
 pub mod observe;
 pub mod reconcile;
 pub mod report;
 pub mod restore;
 pub mod shared_target;
-pub mod sort;
 pub mod status;
 pub mod whole;

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::entry::Entry;
-use super::newest_runs::Newest;
-use super::whole::Wholeness;
-use crate::decision::cron::ledger::{Agenda, Due, Execution, History, Rule};
+use crate::decision::cron::ledger::{Agenda, Due, History, Rule};
 use crate::decision::cron::room;
-use crate::decision::cron::settle::{Attempt, Outcome, attempt, settle};
-use crate::decision::cron::supersede::Later;
+use crate::decision::cron::settle::{Attempt, attempt, settle};
 use crate::decision::validation::runnable::{RunnableRule, RunnableTiming};
 
 /// Runs of one object at one moment.
@@ -65,57 +62,6 @@ impl Observed {
         let deadlines = owed.iter().filter_map(|due| due.deadline).filter_map(too_late);
         self.agenda.wake().into_iter().chain(deadlines).min()
     }
-}
-
-/// Runs of the object of `entry` that are due or that it executed, for other objects on its target. `attempts` are those
-/// at its due runs. A run that was refused is left out: it sets nothing, unless a later attempt succeeds.
-pub fn runs(now: Timestamp, entry: &Entry, attempts: &[Attempt]) -> Vec<Later> {
-    let object = || entry.key.to_string();
-    let mut runs: Vec<Later> = executed(entry)
-        .map(|(rule, execution)| Later {
-            scheduled: execution.scheduled,
-            action: execution.applied,
-            executed: true,
-            rule: rule.to_owned(),
-            object: object(),
-        })
-        .collect();
-    // Nothing runs before the lost fields of an object are restored.
-    if matches!(entry.wholeness, Wholeness::Lost(_)) {
-        return runs;
-    }
-    let observed = observe(now, entry);
-    let rules = observed.rules(entry);
-    runs.extend(observed.agenda.due.iter().filter_map(|due| {
-        let rule = rules.get(due.rule)?;
-        let (action, executed) = match attempt(attempts, rule.name, due.scheduled).map(|attempt| &attempt.outcome) {
-            Some(Outcome::Executed(action)) => (*action, true),
-            Some(Outcome::Refused(_) | Outcome::GivenUp(_) | Outcome::Superseded(_)) => return None,
-            Some(Outcome::Postponed(_)) | None => (rule.action, false),
-        };
-        Some(Later { scheduled: due.scheduled, action, executed, rule: rule.name.to_owned(), object: object() })
-    }));
-    runs
-}
-
-/// The newest of [`runs`].
-pub fn newest(now: Timestamp, entry: &Entry) -> Newest {
-    if entry.deleting {
-        return Newest::default();
-    }
-    let agenda = observe(now, entry).agenda;
-    let executed = executed(entry).map(|(_, execution)| execution.scheduled);
-    let run = agenda.due.iter().map(|due| due.scheduled).chain(executed).max();
-    Newest { run, until: agenda.wake() }
-}
-
-/// The last execution of each rule, with its name. Runs executed before the object was last written may have had another
-/// target.
-fn executed(entry: &Entry) -> impl Iterator<Item = (&str, &Execution)> {
-    entry.remembered.histories.iter().filter_map(|history| {
-        let last = history.executions.iter().find(|execution| execution.executed >= entry.written)?;
-        Some((&*history.rule, last))
-    })
 }
 
 /// Observes `entry` at `now`.

@@ -7,6 +7,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::OwnedMutexGuard;
 use tracing::{info, warn};
@@ -15,18 +16,17 @@ use super::cache::CronCache;
 use super::confirm::Confirmer;
 use super::entry::Entry;
 use super::execute::Executor;
-use super::lanes::Lanes;
 use super::observe::{Observed, observe};
 use super::report::Reporter;
 use super::restore::make_whole;
-use super::sort::{Sorted, sort};
+use super::shared_target::{Lanes, sort};
 use super::status::{self, Tried};
 use super::whole::Wholeness;
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
 use crate::decision::backoff::{self, ErrorClass};
-use crate::decision::cron::ledger::{ON_TIME, Rule};
+use crate::decision::cron::ledger::{Due, ON_TIME, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome, keep_newest, missed_runs};
 use crate::runtime::clock::WallClock;
 use crate::runtime::leader::{Leader, LeaseLost};
@@ -160,11 +160,10 @@ impl CronWorker {
         if let Some(ended) = self.confirm(leader, &entry, &observed, &rules, &mut retry_state).await {
             return Ok(ended);
         }
-        let (mut failure, waits) = self.carry_out(leader, &entry, &observed, &rules, &mut retry_state).await?;
+        let mut failure = self.carry_out(leader, &entry, &observed, &rules, &mut retry_state).await?;
         let owed = observed.owed(&rules, &retry_state.attempts);
         self.reporter.overdue(key, owed.len(), owed.iter().map(|due| due.scheduled).min());
-        let again = now.checked_add(ON_TIME).ok().filter(|_| waits);
-        let wake = observed.wake(&owed).into_iter().chain(again).min();
+        let wake = observed.wake(&owed);
         if retry_state.records {
             retry_state.recover();
             return Ok(Ended { retry_state: Some(retry_state), wake, retry: None });
@@ -202,7 +201,7 @@ impl CronWorker {
         if !self.confirmer.is_needed(leader, observed.now, rules, &owed, &retry_state.attempts) {
             return None;
         }
-        let retry = match self.confirmer.confirm(&self.client, &self.cache, entry).await {
+        let retry = match self.confirm_all(entry, observed.now, &owed).await {
             Ok(true) => return None,
             // The cache reports the change.
             Ok(false) => None,
@@ -216,8 +215,19 @@ impl CronWorker {
         Some(Ended { retry_state: (!retry_state.is_over()).then_some(retry_state), wake, retry })
     }
 
-    /// Executes the runs that are owed; `retry_state` learns what became of each. Returns why some were not executed, and
-    /// whether one waits for a run of another object.
+    /// Reads the object, and others on its target with a later run that the earlier leader may have executed. Returns
+    /// whether the object is as it was known.
+    async fn confirm_all(&self, entry: &Entry, now: Timestamp, owed: &[&Due]) -> Result<bool, Failure> {
+        let first = owed.iter().map(|due| due.scheduled).min();
+        for other in self.cache.on_target(entry).iter().filter(|other| other.key != entry.key) {
+            if observe(now, other).agenda.due.iter().any(|due| Some(due.scheduled) > first) {
+                self.confirmer.confirm(&self.client, &self.cache, other).await?;
+            }
+        }
+        self.confirmer.confirm(&self.client, &self.cache, entry).await
+    }
+
+    /// Executes the runs that are owed; `retry_state` learns what became of each. Returns why some were not executed.
     async fn carry_out(
         &self,
         leader: &Leader,
@@ -225,17 +235,17 @@ impl CronWorker {
         observed: &Observed,
         rules: &[Rule<'_>],
         retry_state: &mut CronRetryState,
-    ) -> Result<(Option<Failure>, bool), LeaseLost> {
+    ) -> Result<Option<Failure>, LeaseLost> {
         let owed = observed.owed(rules, &retry_state.attempts);
-        let Sorted { runs, attempts, waits } = sort(&self.cache, observed.now, entry, &owed, rules);
-        retry_state.learn(attempts);
+        let (runs, superseded) = sort(&self.cache, observed.now, entry, &owed, rules);
+        retry_state.learn(superseded);
         let executed = self.executor.execute(leader, &entry.key, entry, &runs).await?;
         retry_state.records = executed.is_all_done();
         retry_state.learn(executed.attempts);
         if !runs.is_empty() {
             self.cache.attempted(entry, &retry_state.attempts);
         }
-        Ok((executed.failure, waits))
+        Ok(executed.failure)
     }
 
     /// Copies the fields of a complete object into its annotation. Returns whether it did; runs need not wait for it.

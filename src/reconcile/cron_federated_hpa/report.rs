@@ -110,7 +110,7 @@ impl Reporter {
                     self.metrics.failed();
                     notes.add(Severity::Warning, FAILED, format!("{}: {error}", run(rule.name, scheduled)));
                 }
-                (Some(Attempt { outcome: Outcome::Postponed(error) | Outcome::Refused(error), .. }), Some(missed)) => {
+                (Some(Attempt { outcome: Outcome::Postponed(error), .. }), Some(missed)) => {
                     self.metrics.failed();
                     let note = format!("{}: {}", run(rule.name, scheduled), missed.message(Some(error)));
                     notes.add(Severity::Warning, FAILED, note);
@@ -120,7 +120,7 @@ impl Reporter {
                     let note = format!("{}: {}", run(rule.name, scheduled), missed.message(None));
                     notes.add(Severity::Warning, MISSED, note);
                 }
-                (Some(Attempt { outcome: Outcome::Postponed(_) | Outcome::Refused(_), .. }) | None, None) => {}
+                (Some(Attempt { outcome: Outcome::Postponed(_), .. }) | None, None) => {}
             }
         }
         for (severity, reason, note) in notes.0 {

@@ -122,7 +122,7 @@ fn is_of_one_cluster(action: &Action<'_>, failure: &Failure) -> bool {
 }
 
 fn stored(binding: &Binding) -> impl Iterator<Item = Entry<'_>> {
-    binding.entries().iter().map(|(cluster, number)| Entry { cluster, replicas: replicas(*number) })
+    binding.entries().map(|(cluster, number)| Entry { cluster, replicas: replicas(number) })
 }
 
 /// The step as it may be written beside new clusters that refused their HPA; `None`: not now. They get no entry, as a

@@ -199,7 +199,7 @@ impl Placed {
             return None;
         }
         let (binding, _) = placed(view)?;
-        let entered = binding.entries().iter().map(|(name, _)| name);
+        let entered = binding.entries().map(|(name, _)| name);
         let reported = binding.reports().map(|(name, _)| name);
         let places: BTreeSet<u32> = entered.chain(reported).filter_map(|name| place(fleet, name)).collect();
         let standing = standing(view, binding, Rank::Replace);

@@ -64,7 +64,7 @@ pub(super) fn evicts_unreplaced(binding: &Binding, plan: &Plan<'_>) -> bool {
 /// the object is suspended nothing is added.
 pub(super) fn replaces_evicted(binding: &Binding, plan: &Plan<'_>, suspended: bool) -> bool {
     let spec = &binding.object.spec;
-    let has = |cluster: &str| binding.entries().iter().any(|(name, _)| name == cluster);
+    let has = |cluster: &str| binding.entries().any(|(name, _)| name == cluster);
     let adds = |action: &Action<'_>| match action {
         Action::UpdateBinding { entries, .. } => entries.iter().any(|entry| !has(entry.cluster)),
         _ => false,

@@ -9,9 +9,9 @@ use super::cache::View;
 use super::cache::entry::FederatedHpaEntry;
 use super::observe::{Observed, PlacementSpec};
 use super::progress::{Published, bound};
-use super::status::{self, Planned};
+use super::status;
 use super::worker::FederatedHpaWorker;
-use crate::api::federated_hpa::{ClusterHPADesired, FederatedHPAStatus};
+use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::failure::{Failure, WriteError, reason};
 use crate::controller::key::Key;
 use crate::convert::instant::stored;
@@ -24,16 +24,11 @@ use crate::runtime::metrics::ObjectFigures;
 const REDUCTIONS: usize = 8;
 
 /// The numbers of an object, for metrics.
-fn figures<'a>(
-    mode: &'static str,
-    entry: &FederatedHpaEntry,
-    status: &FederatedHPAStatus,
-    desired: impl Iterator<Item = &'a ClusterHPADesired>,
-) -> ObjectFigures {
+fn figures(mode: &'static str, entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> ObjectFigures {
     let spec = &entry.object.spec;
     let counts = status.clusters.unwrap_or_default();
     let (mut leaving, mut assigned) = (0_i64, 0_i64);
-    for desired in desired {
+    for desired in status.cluster_hpa_desired.iter().flatten() {
         match desired.max_replicas {
             Some(max) => assigned = assigned.saturating_add(max.into()),
             None => leaving = leaving.saturating_add(1),
@@ -66,46 +61,29 @@ fn figures<'a>(
 impl FederatedHpaWorker {
     /// Updates the metrics of an object.
     pub(crate) fn count(&self, entry: &FederatedHpaEntry, status: &FederatedHPAStatus) {
-        self.count_with(entry, status, status.cluster_hpa_desired.iter().flatten());
-    }
-
-    /// Updates the metrics of an object whose stored status is that of its plan, and returns whether it is.
-    pub(crate) fn count_if_stored(&self, entry: &FederatedHpaEntry, planned: &Planned<'_>) -> bool {
-        // The stored one is only a part, and may have to be.
-        if self.too_large.knows(&entry.key()) || !planned.is_stored() {
-            return false;
-        }
-        self.count_with(entry, planned.head(), entry.desired().map(|(_, desired)| desired));
-        true
-    }
-
-    fn count_with<'a>(
-        &self,
-        entry: &FederatedHpaEntry,
-        status: &FederatedHPAStatus,
-        desired: impl Iterator<Item = &'a ClusterHPADesired>,
-    ) {
         let conditions = status.conditions.iter().flatten();
         let words = conditions
             .map(|condition| (&*condition.type_, &*condition.status, condition.reason.as_deref().unwrap_or_default()));
         let key = entry.key();
         self.reporter.metrics.conditions.set(&key.to_string(), words);
         let mode = self.mode(entry).map_or("", Mode::name);
-        self.reporter.metrics.objects.set((&key.namespace, &key.name), &figures(mode, entry, status, desired));
+        self.reporter.metrics.objects.set((&key.namespace, &key.name), &figures(mode, entry, status));
     }
 
     /// The status after a plan.
-    pub(super) fn planned<'a>(
+    pub(super) fn planned(
         &self,
-        view: &'a View,
-        observed: &'a Observed<'a>,
-        plan: &'a Plan<'a>,
+        view: &View,
+        observed: &Observed<'_>,
+        plan: &Plan<'_>,
         failure: Option<&Failure>,
         now: Timestamp,
-    ) -> Planned<'a> {
+    ) -> FederatedHPAStatus {
         let required = self.live.failover.requires_cover(&view.federated_hpa);
         let covered = status::covered(&view.federated_hpa, &self.coverage, required, now);
-        status::planned(view, observed, plan, failure, now).with(covered)
+        let mut status = status::planned(view, observed, plan, failure, now);
+        status.conditions.get_or_insert_default().extend(covered);
+        status
     }
 
     /// Writes only the status.
@@ -126,7 +104,7 @@ impl FederatedHpaWorker {
                 let mut observed = self.observe(leader, view, binding, &placement_spec, now);
                 observed.leave_promised(&self.live, &mut self.live.ledger.lock(), view, binding, now);
                 let plan = plan(&observed.request);
-                self.planned(view, &observed, &plan, failure, now).whole()
+                self.planned(view, &observed, &plan, failure, now)
             }
             _ => {
                 let Some(failure) = failure else { return Ok(()) };

@@ -17,13 +17,14 @@ use super::observe::upstream::upstream_until;
 use super::observe::{Observed, PlacementSpec, observe, whole_seconds, workload};
 use super::preflight::divided;
 use super::progress::{LOOK_AGAIN, Progress, Published};
-use super::status::{self, Planned};
+use super::status;
 use super::wholeness::Wholeness;
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
 use super::write::counted::is_counted;
 use super::write::rewrite;
 use super::write::takeover::Taken;
+use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::engine::Ended;
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
@@ -330,13 +331,11 @@ impl FederatedHpaWorker {
         view: &View,
         observed: &Observed<'_>,
         plan: &Plan<'_>,
-        status: Planned<'_>,
+        status: FederatedHPAStatus,
     ) -> Result<Option<Timestamp>, WriteError> {
-        if self.count_if_stored(&view.federated_hpa, &status) {
-            return Ok(None);
-        }
-        let status = self.too_large.fit(&view.federated_hpa.key(), status.whole());
+        let status = self.too_large.fit(&view.federated_hpa.key(), status);
         if self.reporter.metrics.is_busy()
+            && !status::is_stored(&view.federated_hpa, &status)
             && status::ledger_is_stored(&view.federated_hpa, &status)
             && let Some(later) = self.status_throttle.behind(&view.federated_hpa.key(), observed.request.now)
         {

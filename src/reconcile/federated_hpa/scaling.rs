@@ -115,7 +115,7 @@ impl FederatedHpaWorker {
         let got = "the HPA controller was able to get the target's current scale".to_owned();
         report.set(ABLE_TO_SCALE, ("True", "SucceededGetScale", got));
         let upstream = upstream_until(&of.view.federated_hpa, of.now).is_some();
-        let clusters = || binding.entries().iter().map(|(cluster, _)| cluster);
+        let clusters = || binding.entries().map(|(cluster, _)| cluster);
         foreign_hpas::refresh_all(&self.live, of.view, clusters());
         let foreign = foreign_hpas::found(&self.live, of.view, clusters());
         report.set(READY, conditions::centralized(of.view, &foreign, of.now));
@@ -171,7 +171,7 @@ impl FederatedHpaWorker {
         self.read_selectors(&key, of.now).await;
         // Meanwhile the computations of the other objects, which are due at the same instant, set theirs.
         let observed = self.centralized.observe(of.view, binding, &selector, of.now).await;
-        let clusters: Vec<&str> = binding.entries().iter().map(|(cluster, _)| cluster).collect();
+        let clusters: Vec<&str> = binding.entries().map(|(cluster, _)| cluster).collect();
         match self.centralized.ambiguity(&key, &clusters, text, &selector) {
             Some(message) => Err((AMBIGUOUS, message)),
             None => Ok(observed.combined()),

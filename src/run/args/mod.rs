@@ -100,8 +100,7 @@ struct LimitArgs {
     /// Maximum number of open connections.
     #[arg(long, default_value_t = 1024, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     max_connections: u32,
-    /// Maximum number of reviews in flight, a quarter of which one peer leaves to others; the API server retries when
-    /// there are more.
+    /// Maximum number of reviews in flight; the API server retries when there are more.
     #[arg(long, default_value_t = 256, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     max_requests_inflight: u32,
     /// How long reviews are still accepted after SIGTERM; /readyz fails immediately.

@@ -11,7 +11,6 @@ use tracing::warn;
 
 use super::guarding::Guarding;
 use super::options::{ControllerOptions, Error};
-use super::sharing::Shared;
 use super::tasks::{Done, Tasks};
 use crate::admission::review::{self, Preview};
 use crate::controller::query_cache::Times;
@@ -23,6 +22,7 @@ use crate::run::forecast::Forecaster;
 use crate::runtime::clock;
 use crate::runtime::leader::{Candidate, Leader, Presence, compete_seen};
 use crate::runtime::metrics::{ControllerMetrics, Metrics};
+use crate::runtime::tls::shared::Latest;
 use crate::runtime::watch::Readers;
 use crate::runtime::zones::ZoneDatabase;
 
@@ -44,7 +44,7 @@ impl Acting {
     pub(super) fn new(
         options: ControllerOptions,
         client: &Client,
-        shared: Option<&Shared>,
+        shared: Option<&Latest>,
         zones: Arc<ZoneDatabase>,
         settings: Settings,
         metrics: &Metrics,

@@ -9,32 +9,30 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::options::{Error, GuardOptions, Registration};
-use super::sharing::Shared;
 use crate::admission::registration::Location;
 use crate::install::guard::{self, Guard};
 use crate::runtime::leader::Leader;
 use crate::runtime::metrics::Metrics;
-use crate::runtime::tls::shared::form;
+use crate::runtime::tls::shared::Latest;
 use crate::runtime::{clock, control_plane, tls};
 
 /// A guard, and the source of the webhook's location.
 pub(super) struct Guarding {
     guard: Guard,
     registration: Option<(Authority, watch::Sender<Location>)>,
-    registered: watch::Receiver<Option<Vec<u8>>>,
 }
 
 /// Source of the webhook's CA.
 enum Authority {
     File(PathBuf),
-    Shared(Box<Shared>),
+    Shared(Latest),
 }
 
 impl Authority {
     fn bundle(&self) -> Result<Vec<u8>, Error> {
         match self {
             Self::File(file) => tls::authorities(file).map_err(Error::Authority),
-            Self::Shared(shared) => Ok(shared.latest.borrow().bundle()),
+            Self::Shared(latest) => Ok(latest.borrow().bundle()),
         }
     }
 }
@@ -44,7 +42,7 @@ impl Guarding {
     pub(super) fn new(
         options: GuardOptions,
         client: &Client,
-        shared: Option<&Shared>,
+        shared: Option<&Latest>,
         identity: &str,
         metrics: &Metrics,
     ) -> Result<Self, Error> {
@@ -53,7 +51,7 @@ impl Guarding {
             Some(Registration { base_url, ca_file }) => {
                 let authority = match (ca_file, shared) {
                     (Some(file), _) => Authority::File(file),
-                    (None, Some(shared)) => Authority::Shared(Box::new(shared.clone())),
+                    (None, Some(latest)) => Authority::Shared(latest.clone()),
                     (None, None) => return Err(Error::NoAuthority),
                 };
                 let location = Location { base_url, ca_bundle: authority.bundle()? };
@@ -61,36 +59,31 @@ impl Guarding {
             }
             None => None,
         };
-        let (sender, registered) = watch::channel(None);
         let guard = Guard::new(guard::Options {
             client: client.clone(),
             manage_karmada,
             definitions_guarded: guard_definitions,
             location: registration.as_ref().map(|(_, locations)| locations.subscribe()),
-            registered: sender,
             clock: Arc::new(clock::wall),
             metrics: metrics.guard(),
             counted: metrics.controller(),
             identity: identity.to_owned(),
         })?;
-        Ok(Self { guard, registration, registered })
+        Ok(Self { guard, registration })
     }
 
     /// Guards while this process leads, until `stop` is true.
     pub(super) async fn run(self, leadership: watch::Receiver<Option<Leader>>, stop: watch::Receiver<bool>) {
-        let Self { guard, registration, registered } = self;
+        let Self { guard, registration } = self;
         let follows = async {
             match registration {
                 None => std::future::pending().await,
                 Some((Authority::File(file), locations)) => follow_file(&file, &locations).await,
-                Some((Authority::Shared(shared), locations)) => {
-                    let record = record((*shared).clone(), registered, leadership.clone());
-                    tokio::join!(follow_shared(*shared, &locations), record);
-                }
+                Some((Authority::Shared(latest), locations)) => follow_shared(latest, &locations).await,
             }
         };
         tokio::select! {
-            () = guard.run(leadership.clone(), stop) => {}
+            () = guard.run(leadership, stop) => {}
             () = follows => {}
         }
     }
@@ -129,40 +122,12 @@ async fn follow_file(file: &Path, locations: &watch::Sender<Location>) {
 }
 
 /// Publishes each change of the shared CAs, without end.
-async fn follow_shared(mut shared: Shared, locations: &watch::Sender<Location>) {
-    while shared.latest.changed().await.is_ok() {
-        let ca_bundle = shared.latest.borrow_and_update().bundle();
+async fn follow_shared(mut latest: Latest, locations: &watch::Sender<Location>) {
+    while latest.changed().await.is_ok() {
+        let ca_bundle = latest.borrow_and_update().bundle();
         if publish_ca(locations, ca_bundle) {
             info!("the CAs of the shared certificate have changed; the leader registers them");
         }
     }
     std::future::pending::<()>().await;
-}
-
-/// Records in the Secret which CAs karmada-apiserver trusts, while this process leads: from then on the newest one
-/// signs.
-async fn record(
-    mut shared: Shared,
-    mut registered: watch::Receiver<Option<Vec<u8>>>,
-    leadership: watch::Receiver<Option<Leader>>,
-) {
-    loop {
-        let mut failed = false;
-        let bundle = registered.borrow_and_update().clone();
-        let noted = shared.latest.borrow_and_update().registered().clone();
-        let lacks = |bundle: &Vec<u8>| form::ids(bundle).is_ok_and(|ids| ids != noted);
-        let leads = leadership.borrow().as_ref().is_some_and(|leader| leader.check().is_ok());
-        if let Some(bundle) = bundle.filter(|bundle| leads && lacks(bundle))
-            && let Err(error) = shared.store.record(&bundle).await
-        {
-            warn!(%error, "failed to record that the CAs are registered; the old one signs until that succeeds");
-            failed = true;
-        }
-        tokio::select! {
-            Ok(()) = registered.changed() => {}
-            Ok(()) = shared.latest.changed() => {}
-            () = tokio::time::sleep(control_plane::POLL), if failed => {}
-            else => std::future::pending().await,
-        }
-    }
 }

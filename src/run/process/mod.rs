@@ -31,7 +31,7 @@ use crate::runtime::admin;
 use crate::runtime::control_plane::{self, Bounds};
 use crate::runtime::lifecycle::{Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
-use crate::runtime::server::{self, Listener, Reserve, Security};
+use crate::runtime::server::{self, Listener, Security};
 use crate::runtime::tls;
 use crate::runtime::watch::{Definitions, Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
@@ -281,16 +281,15 @@ async fn bind_admin(
         AdminPort::Off => return Ok(None),
         AdminPort::Preferably(address) | AdminPort::At(address) => address,
     };
-    let limits = server::Limits { connections: 64, ..server::Limits::default() };
+    let once = Some(Duration::from_secs(10));
+    let limits = server::Limits { connections: 64, once, ..server::Limits::default() };
     let router = admin::router(Arc::clone(readiness), Arc::clone(metrics));
-    let probes = admin::probes(Arc::clone(readiness));
-    let reserve = Some(Reserve { answering: probes, connections: 16, header: Duration::from_secs(1) });
     // Its connections are not counted as connections of reviews.
     let uncounted = Arc::new(Metrics::new());
     match TcpListener::bind(address).await {
         Ok(socket) => {
             let security = Security::Plain;
-            Ok(Some(Listener::on(socket, security, router, limits, reserve, Arc::clone(lifecycle), uncounted)))
+            Ok(Some(Listener::on(socket, security, router, limits, Arc::clone(lifecycle), uncounted)))
         }
         Err(error) if port == AdminPort::Preferably(address) => {
             warn!(%address, %error, "no probes and metrics: the port cannot be bound; --health-probe-bind-address chooses another");

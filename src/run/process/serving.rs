@@ -1,28 +1,27 @@
 //! The webhook's part of a process: certificate, listener, shutdown.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 use hyper::body::Incoming;
+use tokio::sync::Semaphore;
 use tracing::warn;
 
 use super::options::{Drain, Ended, Error, WebhookOptions};
-use super::sharing::{ReloadedCertificate, Shared};
+use super::sharing::ReloadedCertificate;
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
 use crate::admission::router::{Clock, Response, ReviewFn, ReviewSlots, WebhookState, answer};
 use crate::run::review_log::ReviewLog;
 use crate::run::review_metrics::ReviewMetrics;
 use crate::runtime::clock;
-use crate::runtime::connection::Answering;
 use crate::runtime::lifecycle::{Condition, Lifecycle, Phase, Readiness};
 use crate::runtime::metrics::Metrics;
-use crate::runtime::server::{self, Listener, Security};
-use crate::runtime::slots::Slots;
-use crate::runtime::tls;
+use crate::runtime::server::{self, Answering, Listener, Security};
+use crate::runtime::tls::{self, shared::Latest};
 
 /// A webhook with a certificate, before it is bound.
 pub(super) struct Unbound {
@@ -42,7 +41,7 @@ impl Unbound {
     }
 
     /// The certificate that all replicas share, if they do.
-    pub(super) const fn shared(&self) -> Option<&Shared> {
+    pub(super) const fn shared(&self) -> Option<&Latest> {
         self.certificate.shared.as_ref()
     }
 }
@@ -54,16 +53,17 @@ struct Reviews(Arc<WebhookState>);
 impl Answering for Reviews {
     type Body = Full<Bytes>;
 
-    fn answer(&self, peer: IpAddr, request: Request<Incoming>) -> impl Future<Output = Response> + Send + 'static {
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response> + Send + 'static {
         let state = Arc::clone(&self.0);
-        async move { answer(&state, peer, request).await }
+        async move { answer(&state, request).await }
     }
 }
 
 /// Slots for so many reviews at a time, and large bodies among them.
 #[must_use]
 pub fn review_slots(reviews: usize, bodies: &body::Limits) -> ReviewSlots {
-    ReviewSlots { reviews: Slots::new(reviews).giver(), large_bodies: Slots::new(bodies.large_bodies).giver() }
+    let slots = |count| Arc::new(Semaphore::new(count));
+    ReviewSlots { reviews: slots(reviews), large_bodies: slots(bodies.large_bodies) }
 }
 
 /// A bound webhook before it serves.

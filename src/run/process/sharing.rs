@@ -10,17 +10,11 @@ use crate::runtime::tls::shared::{Latest, SecretPoller, Store};
 use crate::runtime::tls::{CertificateReloader, Error, Source};
 use crate::runtime::{clock, control_plane};
 
-/// Parts of the shared certificate that other tasks need.
-#[derive(Clone)]
-pub(super) struct Shared {
-    pub(super) store: Store,
-    pub(super) latest: Latest,
-}
-
 /// A certificate to serve, and its reloader.
 pub(super) struct ReloadedCertificate {
     pub(super) reloader: CertificateReloader,
-    pub(super) shared: Option<Shared>,
+    /// What all replicas share, if they do.
+    pub(super) shared: Option<Latest>,
     poller: Option<(SecretPoller, Option<control_plane::KubeconfigReloader>)>,
     poll: Duration,
 }
@@ -33,10 +27,9 @@ impl ReloadedCertificate {
             CertificateOrigin::Given(source) => (source, None, None),
             CertificateOrigin::Secret(SharedSecret { secret, access, names, patience }) => {
                 let (store, client_reloader) = Store::open(access, secret).await?;
-                let mut poller = SecretPoller::new(store.clone(), &names, Arc::clone(metrics));
+                let mut poller = SecretPoller::new(store, &names, Arc::clone(metrics));
                 let latest = poller.begin(patience, clock::wall).await?;
-                let shared = Shared { store, latest: latest.clone() };
-                (Source::Shared(latest), Some(shared), Some((poller, client_reloader)))
+                (Source::Shared(latest.clone()), Some(latest), Some((poller, client_reloader)))
             }
         };
         let reloader =

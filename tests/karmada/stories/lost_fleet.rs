@@ -19,6 +19,9 @@ const CORES: [(u32, u32); 3] = [(40, 38), (30, 10), (30, 12)];
 const WATCHED: usize = 240;
 /// From the first bounds until the cluster is lost.
 const REST: usize = 45;
+/// The same where karmada-scheduler counts what it assigned: of a workload that was Healthy already it does so for five
+/// minutes (its `pkg/scheduler/cache/cache.go`), and the placements were changed a moment ago.
+const LONG_REST: usize = 330;
 /// Seconds between two samples that are shown.
 const SAMPLE: usize = 30;
 
@@ -142,7 +145,8 @@ async fn lose(stand: &mut Stand, workloads: &[Workload], divider: Divider, estim
             }
         }
     }
-    seconds(stand, workloads, REST, false).await;
+    let rest = if gates.is_empty() { REST } else { LONG_REST };
+    seconds(stand, workloads, rest, false).await;
     stand.lab.member_mut(MEMBERS[0]).kill();
     seconds(stand, workloads, WATCHED, true).await
 }

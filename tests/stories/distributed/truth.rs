@@ -34,7 +34,10 @@ async fn warnings(stage: &Stage) -> Vec<String> {
     let warns = all.into_iter().filter(|event| event.type_.as_deref() == Some("Warning"));
     let about =
         |event: &Event| event.regarding.as_ref().and_then(|about| about.kind.as_deref()) == Some("FederatedHPA");
-    warns.filter(about).filter_map(|event| event.reason).collect()
+    let mut reasons: Vec<String> = warns.filter(about).filter_map(|event| event.reason).collect();
+    // The names of Events have no order.
+    reasons.sort_unstable();
+    reasons
 }
 
 /// Lines of the gauge of conditions that are not `True`.

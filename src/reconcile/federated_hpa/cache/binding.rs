@@ -5,11 +5,10 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
-use super::by_cluster::ByCluster;
 use crate::api::ResourceBinding;
 use crate::api::resource_binding::{AggregatedStatus, Placement, WorkloadStatus};
 use crate::controller::key::Key;
-use crate::controller::shared::Shared;
+use crate::controller::shared::{self, Shared};
 use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
@@ -36,11 +35,11 @@ pub struct Binding {
     pub object: ResourceBinding,
     placement: Arc<Placed>,
     applied: bool,
-    entries: ByCluster<i32>,
-    reports: ByCluster<Arc<Report>>,
+    entries: Box<[(Arc<str>, i32)]>,
+    reports: Box<[(Arc<str>, Arc<Report>)]>,
 }
 
-/// What a cluster reports.
+/// What a cluster reports: mostly what many others do.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Report {
     status: Option<WorkloadStatus>,
@@ -107,10 +106,10 @@ impl Binding {
         let stored = std::mem::take(&mut object.spec.placement);
         let applied = applied.as_ref() == Some(&stored);
         let reports = std::mem::take(&mut object.status.aggregated_status);
-        let named = |mut one: AggregatedStatus| (std::mem::take(&mut one.cluster_name), REPORTS.keep(Report::of(one)));
-        let reports = reports.into_iter().map(named).collect();
+        let report = |one: AggregatedStatus| (shared::text(&one.cluster_name), REPORTS.keep(Report::of(one)));
+        let reports = reports.into_iter().map(report).collect();
         let entries = std::mem::take(&mut object.spec.clusters);
-        let entries = entries.into_iter().map(|entry| (entry.name, entry.replicas)).collect();
+        let entries = entries.into_iter().map(|entry| (shared::text(&entry.name), entry.replicas)).collect();
         let (key, placement) = (Key::of(&object.metadata), Placed::shared(stored));
         Self { key, object, placement, applied, entries, reports }
     }
@@ -167,18 +166,17 @@ impl Binding {
 
     /// The reports of clusters.
     pub fn reports(&self) -> impl Iterator<Item = (&str, Option<WorkloadStatus>)> {
-        self.reports.iter().map(|(cluster, report)| (cluster, report.status))
+        self.reports.iter().map(|(cluster, report)| (&**cluster, report.status))
     }
 
     /// Clusters in which Karmada leaves a workload of that name alone, as it is not its own, with its messages.
     pub fn left_alone(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.reports.iter().filter_map(|(cluster, report)| Some((cluster, report.left_alone.as_deref()?)))
+        self.reports.iter().filter_map(|(cluster, report)| Some((&**cluster, report.left_alone.as_deref()?)))
     }
 
     /// The clusters that run the workload (`spec.clusters`), with their replicas.
-    #[must_use]
-    pub const fn entries(&self) -> &ByCluster<i32> {
-        &self.entries
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = (&str, i32)> {
+        self.entries.iter().map(|(cluster, replicas)| (&**cluster, *replicas))
     }
 
     /// Its affinity group and its anti-affinity group, in its namespace.

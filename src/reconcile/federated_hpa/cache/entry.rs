@@ -8,8 +8,7 @@ use serde_json::Value;
 
 pub use super::binding::Binding;
 use super::binding::group;
-use super::by_cluster::ByCluster;
-use super::folded::FoldedStatus;
+pub use super::hpa_status::HpaStatus;
 pub use super::member_hpa::{MemberHpa, Reading, Reported};
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa::CrossVersionObjectReference;
@@ -18,7 +17,7 @@ use crate::api::{Cluster, FederatedHPA};
 use crate::controller::key::Key;
 use crate::controller::managers;
 use crate::controller::own::Own;
-use crate::controller::shared::Shared;
+use crate::controller::shared::{self, Shared};
 use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::capacity::Summary;
@@ -34,6 +33,9 @@ pub const ASSIGNED: &str = "Assigned";
 /// Field manager of Karmada's own controllers.
 const UPSTREAM: &str = "karmada-controller-manager";
 
+/// A cluster, and the status of its HPA that the status of the object shows.
+type Shown = (Arc<str>, Arc<HpaStatus>);
+
 /// A FederatedHPA.
 #[derive(Debug)]
 pub struct FederatedHpaEntry {
@@ -42,8 +44,8 @@ pub struct FederatedHpaEntry {
     /// [`Self::desired`], [`Self::shown`], [`Self::is_true`] and [`Self::status`].
     pub object: FederatedHPA,
     conditions: Option<Vec<Condition>>,
-    desired: Option<ByCluster<Arc<ClusterHPADesired>>>,
-    shown: Option<ByCluster<Arc<FoldedStatus>>>,
+    desired: Option<Box<[Arc<ClusterHPADesired>]>>,
+    shown: Option<Box<[Shown]>>,
     /// Its target.
     pub target: Target,
     /// The workload that it has taken over; its target, where none is recorded.
@@ -71,7 +73,7 @@ impl FederatedHpaEntry {
         });
         let (conditions, desired, shown) = lists.unwrap_or_default();
         let desired = desired.map(|all| all.into_iter().map(bounds).collect());
-        let hpa = |part: ClusterHPAStatus| (part.cluster_name, FoldedStatus::shared(part.status));
+        let hpa = |part: ClusterHPAStatus| (shared::text(&part.cluster_name), HpaStatus::shared(part.status));
         let shown = shown.map(|all| all.into_iter().map(hpa).collect());
         let key = Key::of(&object.metadata);
         Self { key, object, conditions, desired, shown, target, taken_over, upstream, overwritten }
@@ -120,14 +122,14 @@ impl FederatedHpaEntry {
         self.condition(type_).is_some_and(|condition| condition.status == "True")
     }
 
-    /// The entries of `clusterHPADesired`, without the names of their clusters, which are beside them.
+    /// The entries of `clusterHPADesired`, each with the name of its cluster.
     pub fn desired(&self) -> impl Iterator<Item = (&str, &ClusterHPADesired)> {
-        self.desired.iter().flat_map(ByCluster::iter).map(|(cluster, desired)| (cluster, &**desired))
+        self.desired.iter().flatten().map(|desired| (&*desired.cluster_name, &**desired))
     }
 
     /// The clusters of `aggregatedStatus`.
     pub fn shown(&self) -> impl Iterator<Item = &str> {
-        self.shown.iter().flat_map(ByCluster::iter).map(|(cluster, _)| cluster)
+        self.shown.iter().flatten().map(|(cluster, _)| &**cluster)
     }
 
     /// The status with its conditions and its lists of clusters.
@@ -135,11 +137,11 @@ impl FederatedHpaEntry {
     pub fn status(&self) -> Option<FederatedHPAStatus> {
         let mut status = self.object.status.clone()?;
         status.conditions.clone_from(&self.conditions);
-        let desired = self.desired.is_some().then(|| self.desired());
-        status.cluster_hpa_desired = desired.map(|all| all.map(|(cluster, desired)| named(cluster, desired)).collect());
-        let shown = |(cluster, status): (&str, &Arc<FoldedStatus>)| ClusterHPAStatus {
-            cluster_name: cluster.to_owned(),
-            status: status.unfold(),
+        let desired = |desired: &Arc<ClusterHPADesired>| ClusterHPADesired::clone(desired);
+        status.cluster_hpa_desired = self.desired.as_ref().map(|all| all.iter().map(desired).collect());
+        let shown = |(cluster, status): &(Arc<str>, Arc<HpaStatus>)| ClusterHPAStatus {
+            cluster_name: cluster.to_string(),
+            status: (***status).clone(),
         };
         status.aggregated_status = self.shown.as_ref().map(|all| all.iter().map(shown).collect());
         Some(status)
@@ -149,33 +151,11 @@ impl FederatedHpaEntry {
     #[must_use]
     pub fn lists(&self, status: &FederatedHPAStatus) -> bool {
         let FederatedHPAStatus { cluster_hpa_desired: desired, aggregated_status: shown, .. } = status;
-        let same_bounds = |((cluster, known), desired): ((&str, &Arc<ClusterHPADesired>), &ClusterHPADesired)| {
-            cluster == desired.cluster_name && named(cluster, known) == *desired
+        let same = |(cluster, known): &(Arc<str>, Arc<HpaStatus>), part: &ClusterHPAStatus| {
+            **cluster == *part.cluster_name && ***known == part.status
         };
-        let same_hpa = |((cluster, known), part): ((&str, &Arc<FoldedStatus>), &ClusterHPAStatus)| {
-            cluster == part.cluster_name && known.is(&part.status)
-        };
-        all_same(self.desired.as_ref(), desired.as_deref(), same_bounds)
-            && all_same(self.shown.as_ref(), shown.as_deref(), same_hpa)
-    }
-
-    /// Whether these are the entries of `clusterHPADesired`, which do not name their clusters.
-    #[must_use]
-    pub fn desires<'a>(&self, mut desired: impl Iterator<Item = (&'a str, ClusterHPADesired)>) -> bool {
-        let Some(known) = &self.desired else { return false };
-        let mut same = |(cluster, known): (&str, &Arc<ClusterHPADesired>)| {
-            desired.next().is_some_and(|(name, desired)| name == cluster && desired == **known)
-        };
-        known.iter().all(&mut same) && desired.next().is_none()
-    }
-
-    /// Whether `aggregatedStatus` shows exactly these HPAs.
-    #[must_use]
-    pub fn shows(&self, hpas: &[&MemberHpa]) -> bool {
-        let same = |((cluster, known), hpa): ((&str, &Arc<FoldedStatus>), &&MemberHpa)| {
-            cluster == hpa.cluster() && *hpa.folded() == **known
-        };
-        all_same(self.shown.as_ref(), Some(hpas), same)
+        all_same(self.desired.as_deref(), desired.as_deref(), |known, desired| **known == *desired)
+            && all_same(self.shown.as_deref(), shown.as_deref(), same)
     }
 
     /// The object, whose name is `key`.
@@ -257,26 +237,20 @@ pub fn is_held(metadata: &ObjectMeta) -> bool {
     metadata.finalizers.iter().flatten().any(|name| name == names::FINALIZER)
 }
 
-/// A cluster, and its entry without the name.
-fn bounds(mut desired: ClusterHPADesired) -> (String, Arc<ClusterHPADesired>) {
+/// The entry of a cluster: many objects have the same.
+fn bounds(desired: ClusterHPADesired) -> Arc<ClusterHPADesired> {
     static DESIRED: LazyLock<Shared<ClusterHPADesired>> = LazyLock::new(Shared::default);
-    (std::mem::take(&mut desired.cluster_name), DESIRED.keep(desired))
+    DESIRED.keep(desired)
 }
 
-/// Whether a list and another one are alike.
-fn all_same<'a, T, U>(
-    known: Option<&'a ByCluster<T>>,
-    list: Option<&'a [U]>,
-    same: impl FnMut(((&'a str, &'a T), &'a U)) -> bool,
-) -> bool {
+/// Whether two lists are alike.
+fn all_same<T, U>(known: Option<&[T]>, list: Option<&[U]>, same: impl Fn(&T, &U) -> bool) -> bool {
     match (known, list) {
-        (Some(known), Some(list)) => known.len() == list.len() && known.iter().zip(list).all(same),
+        (Some(known), Some(list)) => {
+            known.len() == list.len() && known.iter().zip(list).all(|(known, one)| same(known, one))
+        }
         (known, list) => known.is_none() && list.is_none(),
     }
-}
-
-fn named(cluster: &str, desired: &ClusterHPADesired) -> ClusterHPADesired {
-    ClusterHPADesired { cluster_name: cluster.to_owned(), ..desired.clone() }
 }
 
 fn target(object: &FederatedHPA, reference: &CrossVersionObjectReference) -> Target {

@@ -84,7 +84,7 @@ impl Groups {
         let Some(binding) = change.after.as_ref().filter(|_| !groups.is_empty()) else {
             return self.set(key, known, None);
         };
-        let entries = kept(binding.entries().iter().map(|(cluster, _)| shared::text(cluster)));
+        let entries = kept(binding.entries().map(|(cluster, _)| shared::text(cluster)));
         let assigned = known.as_ref().map(|known| Arc::clone(&known.assigned)).unwrap_or_default();
         self.set(key, known, Some(Member { groups, entries, assigned }))
     }

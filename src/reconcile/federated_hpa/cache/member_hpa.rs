@@ -1,6 +1,5 @@
 //! Works with HPAs for clusters, and their reflected status. No I/O.
 
-use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, LazyLock};
 
@@ -9,10 +8,10 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::folded::FoldedStatus;
+use super::hpa_status::HpaStatus;
 use crate::api::Work;
 use crate::api::hpa::MetricSpec;
-use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
+use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
 use crate::api::work::WorkCondition;
 use crate::controller::key::Key;
 use crate::controller::shared::{self, Shared};
@@ -93,7 +92,7 @@ pub struct MemberHpa {
     /// Whether that changed since the write with this id was first seen: each write of fhpa has an id of its own.
     pub edited: bool,
     /// The status that Karmada reports of the HPA in the cluster.
-    pub status: Arc<FoldedStatus>,
+    pub status: Arc<HpaStatus>,
     /// The load in that status; `None` until the write is confirmed.
     pub load: Option<Load>,
     /// The response of the cluster itself; only where Karmada does not report the write id.
@@ -149,7 +148,7 @@ impl MemberHpa {
             content: shared::text(content),
             asked: digest(manifest),
             edited: false,
-            status: FoldedStatus::shared(status),
+            status: HpaStatus::shared(status),
             load,
             reading: None,
             unusual: Unusual::of(work),
@@ -246,7 +245,7 @@ impl MemberHpa {
     /// The reported status, completed from the response of the member.
     #[must_use]
     pub fn shown(&self) -> HorizontalPodAutoscalerStatus {
-        let reported = self.status.unfold();
+        let reported = HorizontalPodAutoscalerStatus::clone(&self.status);
         let Some(read) = self.reading.as_ref().map(|reading| &reading.status) else { return reported };
         HorizontalPodAutoscalerStatus {
             observed_generation: reported.observed_generation.or(read.observed_generation),
@@ -258,20 +257,25 @@ impl MemberHpa {
         }
     }
 
-    /// The same in its folded form.
-    #[must_use]
-    pub fn folded(&self) -> Cow<'_, FoldedStatus> {
-        match &self.reading {
-            None => Cow::Borrowed(&*self.status),
-            Some(_) => Cow::Owned(FoldedStatus::of(self.shown())),
-        }
-    }
-
-    /// The conditions of the combined status; their times may be left out.
+    /// The conditions of the combined status.
     #[must_use]
     pub fn conditions(&self) -> &[Condition] {
         let read = || self.reading.as_ref().and_then(|reading| reading.status.conditions.as_deref());
-        self.status.conditions().or_else(read).unwrap_or_default()
+        self.status.conditions.as_deref().or_else(read).unwrap_or_default()
+    }
+
+    /// The metrics of the combined status.
+    #[must_use]
+    pub fn metrics(&self) -> &[MetricStatus] {
+        let read = || self.reading.as_ref().and_then(|reading| reading.status.current_metrics.as_deref());
+        self.status.current_metrics.as_deref().or_else(read).unwrap_or_default()
+    }
+
+    /// Current replicas of the combined status.
+    #[must_use]
+    pub fn current(&self) -> Option<i32> {
+        let read = || self.reading.as_ref().and_then(|reading| reading.status.current_replicas);
+        self.status.current_replicas.or_else(read)
     }
 
     /// Whether the HPA scales to zero and from zero by itself. Its controller reports a condition about that where it does
@@ -310,13 +314,13 @@ impl MemberHpa {
     #[must_use]
     pub fn last_scale_time(&self) -> Option<Timestamp> {
         let read = || self.reading.as_ref().and_then(|reading| reading.status.last_scale_time.as_ref());
-        self.status.last_scale_time().or_else(|| read().map(|time| time.0))
+        self.status.last_scale_time.as_ref().or_else(read).map(|time| time.0)
     }
 
     /// Whether no status of the HPA is known.
     #[must_use]
     pub fn is_unreported(&self) -> bool {
-        self.reading.is_none() && *self.status == FoldedStatus::default()
+        self.reading.is_none() && *self.status == HpaStatus::default()
     }
 
     /// The load, once the write is confirmed. A response of the member soon expires.
@@ -341,7 +345,7 @@ impl MemberHpa {
 
     /// Type and status of the reported conditions.
     fn kinds(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.status.conditions().into_iter().flatten().map(|one| (&*one.type_, &*one.status))
+        self.status.conditions.iter().flatten().map(|one| (&*one.type_, &*one.status))
     }
 
     /// The load with the precision of decisions: below target, about at target, or this many replicas above.

@@ -8,10 +8,9 @@
 //! one moment, and some of its changes cause a reconcile only at a later time.
 
 mod binding;
-mod by_cluster;
 pub mod entry;
-mod folded;
 mod groups;
+mod hpa_status;
 mod intake;
 mod marks;
 mod member_hpa;

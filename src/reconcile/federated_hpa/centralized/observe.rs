@@ -111,8 +111,7 @@ impl<'a> MetricQueries<'a> {
             .enumerate()
             .map(|(at, metric)| metric.map(|metric| asking(settings, metric, specs.get(at), namespace)))
             .collect();
-        let mut clusters: Vec<_> =
-            binding.entries().iter().map(|(name, number)| assigned(view, name, *number)).collect();
+        let mut clusters: Vec<_> = binding.entries().map(|(name, number)| assigned(view, name, number)).collect();
         if clusters.is_empty() && binding.object.spec.replicas.unwrap_or_default() == 0 {
             clusters = selected(view, binding, now);
         }

@@ -47,7 +47,7 @@ impl<'a> KnownClusters<'a> {
             memory.failures = Failed::with_eviction(memory.failures, memory.evicted);
         }
         Self {
-            entries: binding.entries().iter().map(|(cluster, number)| (cluster, replicas(*number))).collect(),
+            entries: binding.entries().map(|(cluster, number)| (cluster, replicas(number))).collect(),
             reported: binding.reports().filter_map(|(cluster, status)| Some((cluster, observed(status)?))).collect(),
             leaving: tasks.iter().map(|task| (text_of(task, "/fromCluster"), end(task))).collect(),
             // Where fhpa has an HPA, the workload was Karmada's: it goes on while Karmada and the cluster disagree.

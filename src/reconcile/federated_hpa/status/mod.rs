@@ -27,7 +27,7 @@ use crate::runtime::leader::Leader;
 pub use super::cache::entry::ASSIGNED;
 pub use super::observe::failover::FAILOVER_PAUSED;
 pub use covered::covered;
-pub use planned::{Planned, planned};
+pub use planned::planned;
 
 /// Type of the condition that is true when everything is set up as it should be.
 pub const READY: &str = "Ready";
@@ -101,17 +101,13 @@ pub fn condition(entry: &FederatedHpaEntry, type_: &str, parts: ConditionParts, 
 /// Whether `status` is equal to that of `entry`.
 #[must_use]
 pub fn is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
-    head_is_stored(entry, status) && entry.lists(status)
-}
-
-/// Whether `status` is equal to that of `entry`, apart from its lists of clusters.
-fn head_is_stored(entry: &FederatedHpaEntry, status: &FederatedHPAStatus) -> bool {
     let Some(known) = &entry.object.status else { return false };
     // The list is a map by type: its order does not matter.
     let is_stored = |condition: &Condition| entry.condition(&condition.type_) == Some(condition);
     status.conditions.iter().flatten().all(is_stored)
         && entry.condition_count() == status.conditions.as_ref().map(Vec::len)
         && rest(known) == rest(status)
+        && entry.lists(status)
 }
 
 /// A status without its conditions and its lists of clusters.

@@ -165,7 +165,7 @@ impl Applier {
         if about.evicts {
             return self.regroup(about.leader, &written, about.group).await.map(|_| ());
         }
-        let before: BTreeSet<&str> = about.binding.entries().iter().map(|(cluster, _)| cluster).collect();
+        let before: BTreeSet<&str> = about.binding.entries().map(|(cluster, _)| cluster).collect();
         let moved = before != entries.iter().map(|entry| entry.cluster).collect();
         let decided = moved || is_regrouped(binding, about.group) || !is_scheduled(binding) || is_rescheduled(binding);
         self.answer(about.leader, &written, about.group, decided).await
@@ -216,7 +216,7 @@ impl Applier {
     /// As [`Self::apply`].
     pub async fn follow(&self, about: ApplyContext<'_>) -> Result<bool, WriteError> {
         let binding = &about.binding.object;
-        let entries = about.binding.entries().iter();
+        let entries = about.binding.entries();
         if !about.binding.is_applied() && about.are_placed(entries.map(|(cluster, _)| cluster)) {
             let applied = about.binding.stored_placement();
             let patch = json!({"metadata": {"annotations": {names::APPLIED_PLACEMENT: applied}}});

@@ -19,16 +19,15 @@ pub fn is_counted(binding: &ResourceBinding) -> bool {
 /// where it has not taken it over.
 #[must_use]
 pub fn handed_back(binding: &Binding, name: &str) -> Option<Replicas> {
-    if binding.marked() != Some(name) || binding.entries().is_empty() {
+    if binding.marked() != Some(name) || binding.entries().next().is_none() {
         return None;
     }
     let runs = |cluster: &str| {
         let status = binding.reports().find(|(reported, _)| *reported == cluster).and_then(|(_, status)| status);
         status.map(|status| replicas(status.replicas))
     };
-    let entry = |(cluster, stored): (&'_ str, &i32)| runs(cluster).unwrap_or_else(|| replicas(*stored));
-    let running: Vec<Replicas> = binding.entries().iter().map(entry).collect();
-    Some(together(binding, running.into_iter()))
+    let entry = |(cluster, stored): (&'_ str, i32)| runs(cluster).unwrap_or_else(|| replicas(stored));
+    Some(together(binding, binding.entries().map(entry)))
 }
 
 /// Replicas of the template with which the scheduler keeps the entries: their sum where the placement divides. Where
@@ -58,11 +57,8 @@ mod tests {
                 "spec": {"placement": placement, "schedulerName": scheduler, "replicas": 4,
                     "clusters": [{"name": "a", "replicas": 8}, {"name": "b", "replicas": 6}]}});
             let binding = Binding::of(&serde_json::from_value(binding).unwrap());
-            let entries: Vec<Entry<'_>> = binding
-                .entries()
-                .iter()
-                .map(|(cluster, number)| Entry { cluster, replicas: replicas(*number) })
-                .collect();
+            let entry = |(cluster, number)| Entry { cluster, replicas: replicas(number) };
+            let entries: Vec<Entry<'_>> = binding.entries().map(entry).collect();
             (binding.placement().is_ok(), whole(&binding, &entries))
         };
         let placement = |kind: &str| json!({"replicaScheduling": {"replicaSchedulingType": kind}});

@@ -114,9 +114,7 @@ impl Release<'_> {
     fn awaits_silent(self) -> bool {
         let Self { view, .. } = self;
         let runs = |cluster: &str| {
-            view.taken_over_binding
-                .as_deref()
-                .is_some_and(|binding| binding.entries().iter().any(|(name, _)| name == cluster))
+            view.taken_over_binding.as_deref().is_some_and(|binding| binding.entries().any(|(name, _)| name == cluster))
         };
         let mut members = view.member_hpas.iter().map(|member_hpa| member_hpa.cluster());
         // An installation that goes waits for nobody.
@@ -275,8 +273,7 @@ impl Release<'_> {
         let group = &binding.object.status.scheduler_observing_affinity_name;
         // An entry stands for the placement by which it was written: after another one Karmada divides anew.
         let about = ApplyContext { leader, view, binding, group, evicts: false, selected: &[] };
-        let stored = binding.entries().iter().map(|(cluster, replicas)| (cluster, *replicas));
-        if stored.eq(entries.iter().map(|entry| (entry.cluster, number(entry.replicas)))) {
+        if binding.entries().eq(entries.iter().map(|entry| (entry.cluster, number(entry.replicas)))) {
             return Ok((self.attempt(applier.follow(about).await)?.unwrap_or(false), false));
         }
         let action = Action::UpdateBinding { entries, evictions: Vec::new() };

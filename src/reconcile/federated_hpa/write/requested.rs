@@ -23,11 +23,10 @@ impl Release<'_> {
     /// where pods cannot be created, and more during a rollout.
     pub(super) async fn entries<'b>(self, binding: &'b Binding, (path, name): (&str, &str)) -> Vec<Entry<'b>> {
         let known = self.known().asked;
-        let stored = binding.entries();
         let mut unasked: Vec<String> = Vec::new();
         // What runs of a workload that is not Karmada's is not handed back.
         let own = |cluster: &str| binding.left_alone().all(|(other, _)| other != cluster);
-        for (cluster, _) in stored.iter().filter(|(cluster, _)| !known.contains_key(*cluster) && own(cluster)) {
+        for (cluster, _) in binding.entries().filter(|(cluster, _)| !known.contains_key(*cluster) && own(cluster)) {
             unasked.push(cluster.to_owned());
         }
         for clusters in unasked.chunks(ASKED) {
@@ -42,8 +41,8 @@ impl Release<'_> {
         let asked = self.known().asked;
         let fill =
             |cluster, stored| asked.get(cluster).copied().unwrap_or_else(|| self.guess(binding, cluster, stored));
-        let entry = |(cluster, stored)| Entry { cluster, replicas: fill(cluster, stored) };
-        stored.iter().map(|(cluster, number)| (cluster, replicas(*number))).map(entry).collect()
+        let entry = |(cluster, stored)| Entry { cluster, replicas: fill(cluster, replicas(stored)) };
+        binding.entries().map(entry).collect()
     }
 
     async fn ask(self, cluster: &str, path: &str, name: &str) -> Option<Replicas> {

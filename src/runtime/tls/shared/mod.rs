@@ -1,12 +1,11 @@
-//! One CA and one leaf for all replicas, in a Secret of the host cluster: `life` decides what is due, `form` builds it,
+//! One CA and one leaf for all replicas, in a Secret of the host cluster: `content` decides what is due and makes it,
 //! `store` reads and writes the Secret. This module checks the Secret periodically. Talks to the API server.
 //!
 //! cert-manager does the same where it is installed. No crate keeps one CA for several processes in a Secret and
-//! renews it while they serve; `rcgen` and `x509-parser` create and read the certificates.
+//! renews the leaf while they serve; `rcgen` and `x509-parser` create and read the certificates.
 
 mod access;
-pub mod form;
-pub mod life;
+pub mod content;
 mod store;
 
 use std::collections::BTreeSet;
@@ -19,7 +18,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 pub use self::access::Access;
-use self::form::{Content, Found, canonical, ids};
+use self::content::{Content, Found, canonical};
 pub use self::store::{SecretName, Store, StoreError};
 use super::Error;
 use crate::runtime::control_plane;
@@ -33,7 +32,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The current content; always with a valid leaf.
 pub type Latest = watch::Receiver<Arc<Content>>;
 
-/// Checks the Secret, and performs the steps that are due.
+/// Checks the Secret, and writes what is due.
 pub struct SecretPoller {
     store: Store,
     wanted: BTreeSet<String>,
@@ -164,27 +163,6 @@ impl Store {
             Ok((client, reloader)) => Ok((Self::new(client, secret), reloader)),
             Err(said) => Err(StoreError::NoAccess { secret, said }.into()),
         }
-    }
-
-    /// Records that karmada-apiserver trusts `bundle`; from then on its newest CA signs.
-    ///
-    /// # Errors
-    /// The Secret cannot be read or written, was not created by fhpa, or the bundle is invalid.
-    pub async fn record(&self, bundle: &[u8]) -> Result<(), Error> {
-        let registered = ids(bundle).map_err(|error| Error::BadCertificate(error.to_string()))?;
-        for _ in 0..TRIES {
-            let read = self.read().await?;
-            let Found::Held(content) = &read.found else { return Ok(()) };
-            if *content.registered() == registered {
-                return Ok(());
-            }
-            let content = content.clone().with_registered(registered.clone());
-            if self.write(read, &content).await? {
-                info!(secret = %self.secret(), "the CAs of the shared certificate are registered");
-                return Ok(());
-            }
-        }
-        Err(StoreError::Contested(self.secret().clone()).into())
     }
 
     /// The content, once it exists; `None` when it does not within `patience`.

@@ -3,7 +3,7 @@
 //! There is no lock except the API server's own: of several clients that create an object of one name, one succeeds; an
 //! update names the version on which it is based, and fails when there is another one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,16 +13,13 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 use kube::core::ObjectMeta;
 
-use super::form::{Content, Found};
-use super::life::Id;
+use super::content::{Content, Found};
 use crate::decision::excerpt::{ERROR, excerpt};
 
 /// Type of the Secret.
 const TYPE: &str = "kubernetes.io/tls";
 /// Label of Secrets that fhpa created.
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "fhpa");
-/// Annotation of the certificate's Secret: ids of the CAs that are registered in karmada-apiserver.
-const REGISTERED: &str = "fhpa.karmada.io/registered-cas";
 
 /// Name of a Secret, as `NAMESPACE/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,10 +171,7 @@ impl Store {
         }
         let entries = secret.data.clone().unwrap_or_default();
         let entries: BTreeMap<String, Vec<u8>> = entries.into_iter().map(|(key, value)| (key, value.0)).collect();
-        let noted = secret.metadata.annotations.as_ref().and_then(|annotations| annotations.get(REGISTERED));
-        let registered: BTreeSet<Id> =
-            noted.iter().flat_map(|ids| ids.split(',')).filter(|id| !id.is_empty()).map(str::to_owned).collect();
-        Ok(Content::read(&entries, registered).map_or_else(Found::Broken, Found::Held))
+        Ok(Content::read(&entries).map_or_else(Found::Broken, Found::Held))
     }
 
     /// Writes `content` over what was read; returns false when another client wrote first.
@@ -190,9 +184,6 @@ impl Store {
         let mut secret = before.secret.unwrap_or_else(|| self.blank());
         let entries = content.entries().into_iter().map(|(key, value)| (key, ByteString(value)));
         secret.data.get_or_insert_default().extend(entries);
-        let registered: Vec<&str> = content.registered().iter().map(String::as_str).collect();
-        let annotations = secret.metadata.annotations.get_or_insert_default();
-        annotations.insert(REGISTERED.to_owned(), registered.join(","));
         secret.metadata.managed_fields = None;
         let (written, verb, done) = if new {
             (self.api.create(&parameters, &secret).await, "create", "created")
