@@ -61,8 +61,8 @@ pub struct Condition {
     pub observed_generation: Option<i64>,
 }
 
-/// One metric as it was last read. `type` names the one source that is set beside it. Caches have millions: the rare
-/// sources are boxed.
+/// One metric as it was last read. `type` names the one source that is set beside it.
+// Caches have millions of these: the rare sources are boxed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 #[schemars(extend("required" = ["type"]))]
