@@ -5,6 +5,7 @@ FROM rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev
 WORKDIR /src
 COPY Cargo.toml Cargo.lock build.rs ./
+COPY api api
 COPY decision decision
 COPY simulation simulation
 COPY embedded-apiserver embedded-apiserver

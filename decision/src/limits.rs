@@ -1,5 +1,5 @@
-//! Limits of the API: elements of lists, characters of texts, ranges of numbers. The schema (`api`) and the rules
-//! (`decision`) both use them. No I/O, no decisions.
+//! Limits of the API: elements of lists, characters of texts, ranges of numbers. The schema and the rules both use
+//! them. No I/O, no decisions.
 
 use std::ops::RangeInclusive;
 

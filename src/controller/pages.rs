@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::failure::{Asked, Failure};
 use super::request::send;
-use crate::api::lenient::null_as_default;
+use crate::decision::json::null_as_default;
 
 /// Objects of a page.
 pub const PAGE: u32 = 500;

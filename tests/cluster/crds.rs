@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fhpa::limits;
+use fhpa::decision::limits;
 use kube::Client;
 use serde_json::{Value, json};
 

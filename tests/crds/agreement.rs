@@ -5,7 +5,7 @@
 
 use fhpa::admission::endpoint::Endpoint;
 use fhpa::admission::verdict::Denial;
-use fhpa::limits;
+use fhpa::decision::limits;
 use serde_json::{Value, json};
 
 use super::bases::{

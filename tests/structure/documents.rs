@@ -87,6 +87,7 @@ fn a_reference_that_leads_nowhere_is_seen() {
 fn paths(document: &str) -> Vec<&str> {
     const FOLDERS: &[&str] = &[
         "src/",
+        "api/",
         "decision/",
         "simulation/",
         "tests/",

@@ -9,8 +9,8 @@ pub struct Source {
     pub text: String,
 }
 
-/// The trees of the program: the crates of the pure core, and its own.
-pub const TREES: [&str; 3] = ["decision/src", "simulation/src", "src"];
+/// The trees of the program: its own, and those of the crates below it.
+pub const TREES: [&str; 4] = ["api/src", "decision/src", "simulation/src", "src"];
 
 /// All sources of the program.
 pub fn program() -> Vec<Source> {
@@ -18,7 +18,7 @@ pub fn program() -> Vec<Source> {
 }
 
 impl Source {
-    /// The folder or file directly below `src/`, without its ending; for the pure core the name of its crate.
+    /// The folder or file directly below `src/`, without its ending; in another crate the name of the crate.
     pub fn room(&self) -> String {
         let below = self.path.strip_prefix("src").unwrap_or(&self.path);
         Path::new(below.components().next().unwrap().as_os_str()).file_stem().unwrap().to_string_lossy().into_owned()

@@ -3,9 +3,9 @@
 use kube::core::ObjectMeta;
 use serde::Deserialize;
 
-use crate::api::lenient::null_as_default;
 use crate::api::scaler::ScalerSpec;
 use crate::convert;
+use crate::decision::json::null_as_default;
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::names;
 

@@ -1,11 +1,11 @@
 //! The parts of other autoscalers in karmada-apiserver that fhpa reads: which object they scale. No I/O, no decisions.
 
+use decision::json::null_as_default;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use super::hpa::CrossVersionObjectReference;
 use super::karmada::karmada_resource;
-use super::lenient::null_as_default;
 
 /// An object that scales another one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 //!
 //! Writes are patches, so that members that are not read here are preserved.
 
+use decision::json::null_as_default;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::federated_hpa::ClusterAffinity;
 use super::karmada::karmada_resource;
-use super::lenient::null_as_default;
 use super::scheduling::{SchedulePriority, WorkloadAffinityGroups};
 
 /// A workload and the clusters that run it.

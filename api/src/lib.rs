@@ -10,7 +10,6 @@ pub mod federated_hpa;
 pub mod hpa;
 pub mod hpa_status;
 mod karmada;
-pub mod lenient;
 pub mod metrics;
 pub mod pod;
 pub mod propagation_policy;

@@ -1,6 +1,8 @@
 //! `CronFederatedHPA` (`autoscaling.karmada.io/v1alpha1`), the superset of Karmada's kind (docs/distributed.md#fields).
 //! No I/O, no decisions.
 
+use decision::json::null_as_default;
+use decision::limits::{HISTORY, LATENESS, RULE_NAME, RULES, SCHEDULE, TIME_ZONE};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -9,8 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::cel;
 use super::hpa::CrossVersionObjectReference;
 use super::hpa_status::Condition;
-use super::lenient::null_as_default;
-use crate::limits::{HISTORY, LATENESS, RULE_NAME, RULES, SCHEDULE, TIME_ZONE};
 
 /// Scales a workload or moves the bounds of a FederatedHPA at given times.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

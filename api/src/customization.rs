@@ -1,11 +1,11 @@
 //! The parts of Karmada's `ResourceInterpreterCustomization` (`config.karmada.io/v1alpha1`) that fhpa reads: the kinds
 //! whose replicas members keep. No I/O, no decisions.
 
+use decision::json::null_as_default;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use super::karmada::karmada_resource;
-use super::lenient::null_as_default;
 
 /// A customization of Karmada's interpreter for one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

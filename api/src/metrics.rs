@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use decision::json::null_as_default;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
 
-use super::lenient::null_as_default;
 use super::quantity::Quantity;
 
 /// A list of `T`.

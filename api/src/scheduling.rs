@@ -1,8 +1,7 @@
 //! What a ResourceBinding says of a workload among others. No I/O, no decisions.
 
+use decision::json::null_as_default;
 use serde::{Deserialize, Serialize};
-
-use super::lenient::null_as_default;
 
 /// The priority of a workload among others: greater ones come first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

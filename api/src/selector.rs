@@ -1,9 +1,8 @@
 //! The schema of Kubernetes' LabelSelector, whose types the derive loses. No I/O.
 
+use decision::limits::{LABEL_KEY, LABEL_VALUE, REQUIREMENTS, VALUES};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
-
-use crate::limits::{LABEL_KEY, LABEL_VALUE, REQUIREMENTS, VALUES};
 
 /// A selector of member clusters: all its lists and texts are bounded.
 pub(super) fn of_clusters(_: &mut SchemaGenerator) -> Schema {

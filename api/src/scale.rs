@@ -1,9 +1,8 @@
 //! The used part of a `scale` subresource (`autoscaling/v1`). No I/O, no decisions.
 
+use decision::json::null_as_default;
 use kube::core::ObjectMeta;
 use serde::Deserialize;
-
-use super::lenient::null_as_default;
 
 /// The replicas of an object of any scalable kind.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use decision::json::null_as_default;
 use k8s_openapi::api::core::v1::{NodeSelector, Toleration};
 use serde::Deserialize;
 
-use super::lenient::null_as_default;
 use super::quantity::Quantity;
 
 /// Requirements of each replica.

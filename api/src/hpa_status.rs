@@ -2,12 +2,12 @@
 //!
 //! Decoding is as lenient as that of [`super::hpa`].
 
+use decision::json::null_as_default;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hpa::{CrossVersionObjectReference, MetricIdentifier};
-use super::lenient::null_as_default;
 use super::quantity::Quantity;
 
 /// Status of one HPA.

@@ -1,12 +1,12 @@
 //! The parts of Karmada's `Work` (`work.karmada.io/v1alpha1`) that fhpa reads: objects to apply in a member cluster. No
 //! I/O, no decisions.
 
+use decision::json::null_as_default;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::karmada::karmada_resource;
-use super::lenient::null_as_default;
 
 /// A Work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

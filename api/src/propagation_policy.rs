@@ -1,12 +1,11 @@
 //! The parts of Karmada's `PropagationPolicy` and `ClusterPropagationPolicy` (`policy.karmada.io/v1alpha1`) that fhpa
 //! reads. No I/O, no decisions.
 
+use decision::json::null_as_default;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::lenient::null_as_default;
 
 /// A policy for the propagation of workloads; without a namespace a `ClusterPropagationPolicy`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,11 @@
 //! `FederatedHPA` (`autoscaling.karmada.io/v1alpha1`), the superset of Karmada's kind (docs/distributed.md#fields). No
 //! I/O, no decisions.
 
+use decision::json::null_as_default;
+use decision::limits::{
+    CLUSTER_NAME, CLUSTERS, COVERED_LOSSES, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, RECENT_SCALE_UPS, REQUIREMENTS,
+    THRESHOLDS, VALUES, WEIGHTS,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -9,11 +14,6 @@ use serde::{Deserialize, Serialize};
 use super::cel;
 use super::hpa::{CrossVersionObjectReference, HorizontalPodAutoscalerBehavior, MetricSpec};
 use super::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
-use super::lenient::null_as_default;
-use crate::limits::{
-    CLUSTER_NAME, CLUSTERS, COVERED_LOSSES, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, RECENT_SCALE_UPS, REQUIREMENTS,
-    THRESHOLDS, VALUES, WEIGHTS,
-};
 
 /// Scales one workload over many member clusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,14 +2,14 @@
 //!
 //! Decoding follows Go: a missing or null member is its zero value, so that a rule and not the decoder answers for it.
 
+use decision::json::null_as_default;
+use decision::limits::REFERENCE;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cel;
-use super::lenient::null_as_default;
 use super::quantity::Quantity;
-use crate::limits::REFERENCE;
 
 /// Points to the object that is scaled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

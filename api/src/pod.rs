@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use decision::json::null_as_default;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::ObjectMeta;
 use serde::Deserialize;
 
 use super::karmada::karmada_resource;
-use super::lenient::null_as_default;
 use super::quantity::Quantity;
 
 /// A pod.

@@ -1,10 +1,9 @@
 //! An Event of a member cluster, with the fields that tell what an autoscaler says of a pod. No I/O, no decisions.
 
+use decision::json::null_as_default;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::core::ObjectMeta;
 use serde::Deserialize;
-
-use super::lenient::null_as_default;
 
 /// An Event (core/v1).
 #[derive(Clone, Debug, Default, Deserialize)]

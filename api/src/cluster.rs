@@ -1,12 +1,12 @@
 //! The parts of Karmada's `Cluster` (`cluster.karmada.io/v1alpha1`) that fhpa reads. No I/O, no decisions.
 
+use decision::json::null_as_default;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::karmada::karmada_resource;
-use super::lenient::null_as_default;
 
 /// A member cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
