@@ -3,9 +3,11 @@
 //! The derive generates names, types, bounds and descriptions; one walk over its schema adds what it cannot express and
 //! removes what Karmada's CRDs do not have, so that both accept the same objects.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::CustomResourceExt;
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::served::{self, Field, SCHEMA_VERSION};
@@ -69,6 +71,26 @@ fn document(crd: &Value) -> Result<String, CrdError> {
 /// The schema of the one version of a CRD.
 pub fn schema(crd: &Value) -> Option<&Value> {
     crd.pointer("/spec/versions/0/schema/openAPIV3Schema")
+}
+
+/// The schema of objects of `kind`, with that of their metadata, which a definition leaves to the API server. Built once.
+pub fn schema_of(kind: &str) -> Option<&'static Value> {
+    static SCHEMAS: LazyLock<Vec<(&'static str, Value)>> = LazyLock::new(|| {
+        let mut settings = SchemaSettings::openapi3();
+        settings.inline_subschemas = true;
+        let mut metadata = settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value();
+        // Sets of fields are of any form.
+        if let Some(sets) = metadata.pointer_mut("/properties/managedFields/items/properties/fieldsV1") {
+            *sets = json!({});
+        }
+        let whole = |crd: &'static Value| {
+            let mut schema = schema(crd)?.clone();
+            *schema.pointer_mut("/properties/metadata")? = metadata.clone();
+            Some((crd.pointer("/spec/names/kind")?.as_str()?, schema))
+        };
+        all().into_iter().flatten().filter_map(whole).collect()
+    });
+    SCHEMAS.iter().find(|(name, _)| *name == kind).map(|(_, schema)| schema)
 }
 
 fn complete(mut crd: Value) -> Value {

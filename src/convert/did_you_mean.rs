@@ -3,23 +3,16 @@
 
 use serde_json::Value;
 
-use crate::api::crd;
+use crate::api::crd::schema_of;
 use crate::decision::finding::{Cause, Violation};
 use crate::decision::suggestion::nearest;
 
 /// Most unknown members that are compared with a missing one.
 const CONSIDERED: usize = 32;
 
-/// The schema of objects of `kind`.
-fn schema(kind: &str) -> Option<&'static Value> {
-    let mut all = crd::all().ok()?.iter();
-    let crd = all.find(|crd| crd.pointer("/spec/names/kind").and_then(Value::as_str) == Some(kind))?;
-    crd::schema(crd)
-}
-
 /// Adds to each violation for a missing member the unknown member that was probably meant.
 pub fn explain(kind: &str, object: &Value, violations: &mut [Violation]) {
-    let Some(schema) = schema(kind) else { return };
+    let Some(schema) = schema_of(kind) else { return };
     let missing = |violation: &&mut Violation| matches!(violation.cause, Cause::Required);
     for violation in violations.iter_mut().filter(missing) {
         if let Some(found) = find(&violation.path, object, schema) {

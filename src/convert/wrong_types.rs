@@ -1,14 +1,10 @@
 //! The values of an object that have another type than the schema of its kind says, all of them. Only objects without
 //! any are decoded as they are. No I/O.
 
-use std::sync::LazyLock;
-
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use crate::api::crd;
+use crate::api::crd::schema_of;
 use crate::decision::finding::{BadValue, Cause, Violation};
 use crate::decision::path::Path;
 use crate::decision::quantity;
@@ -33,7 +29,7 @@ pub(super) struct WrongType {
 /// The values of `object` with the wrong type; of an unknown kind none.
 pub(super) fn find(kind: &str, object: &Value) -> Vec<WrongType> {
     let mut found = Vec::new();
-    if let Some(schema) = schema(kind) {
+    if let Some(schema) = schema_of(kind) {
         walk(object, schema, &Path::Root(""), &mut found);
     }
     found
@@ -47,26 +43,6 @@ pub(super) fn removed(mut object: Value, found: &[WrongType]) -> Value {
         }
     }
     object
-}
-
-/// The schema of objects of `kind`, with that of their metadata, which the definition of a kind leaves to the API
-/// server.
-fn schema(kind: &str) -> Option<&'static Value> {
-    static SCHEMAS: LazyLock<Vec<(&'static str, Value)>> = LazyLock::new(|| {
-        let mut settings = SchemaSettings::openapi3();
-        settings.inline_subschemas = true;
-        let metadata = settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value();
-        let whole = |crd: &'static Value| {
-            let mut schema = crd::schema(crd)?.clone();
-            let place = schema.pointer_mut("/properties/metadata")?;
-            *place = metadata.clone();
-            // Sets of fields are of any form.
-            place.pointer_mut("/properties/managedFields/items/properties")?.as_object_mut()?.remove("fieldsV1");
-            Some((crd.pointer("/spec/names/kind")?.as_str()?, schema))
-        };
-        crd::all().into_iter().flatten().filter_map(whole).collect()
-    });
-    SCHEMAS.iter().find(|(name, _)| *name == kind).map(|(_, schema)| schema)
 }
 
 /// Null is of every type: it stands for an absent member, and for an element without members.

@@ -44,8 +44,7 @@ pub(in crate::cli) fn of_manifests(
     now: Timestamp,
 ) -> Result<Fleet, NoFleet> {
     let sources = inputs::read(paths).into_iter().map(|source| source.map_err(told_apart)).collect();
-    let (files, found) = examine(sources, namespace, settings.clone(), now)
-        .map_err(|error| NoFleet(PlanError::unreadable(error.to_string())))?;
+    let (files, found) = examine(sources, namespace, settings.clone(), now);
     let code = found.exit_code(false);
     if code != FINE {
         let message = format!("the manifests cannot be used:\n{}", findings::render(&found, usize::MAX));

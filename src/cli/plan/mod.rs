@@ -19,12 +19,11 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::manifest::Source;
 use super::names;
 use super::output;
 use super::terminal::Color;
 use super::validate::inputs::{self, FilenameArgs, Unreadable};
-use super::validate::{File, Report, examine, text as findings};
+use super::validate::{File, examine, text as findings};
 use crate::decision::defaults::Mode;
 use crate::decision::fleet::patience::Patience;
 use crate::decision::validation::Settings as RuleSettings;
@@ -226,7 +225,7 @@ impl Args {
         let (names, paths): (Vec<_>, Vec<_>) =
             more.all(inputs).into_iter().partition(|input| connection.is_some() && live::is_name(input));
         let sources = inputs::read(&paths).into_iter().map(|source| source.map_err(told_apart)).collect();
-        let (files, found) = planner.examine(sources, &namespace, now)?;
+        let (files, found) = examine(sources, &namespace, planner.rules.clone(), now);
         let code = found.exit_code(false);
         if code != FINE {
             return Ok(Planned::Refused(findings::render(&found, usize::MAX), code));
@@ -279,17 +278,6 @@ impl Planner {
     pub(super) fn usual() -> Arc<Self> {
         let (centralized, rules) = (CentralizedSettings::default(), RuleSettings::default());
         Arc::new(Self { estimators: None, centralized, rules, patience: Patience::default() })
-    }
-
-    /// The objects of `sources`, and what is found in them.
-    fn examine(
-        &self,
-        sources: Vec<Result<Source, Unreadable>>,
-        namespace: &str,
-        now: Timestamp,
-    ) -> Result<(Vec<File>, Report), PlanError> {
-        let examined = examine(sources, namespace, self.rules.clone(), now);
-        examined.map_err(|error| PlanError::unreadable(error.to_string()))
     }
 
     /// The objects of files in which nothing is wrong, by kind.

@@ -64,7 +64,6 @@ impl Planner {
             )));
         }
         let found = validate::report(&files, self.rules.clone(), now);
-        let found = found.map_err(|error| PlanError::unreadable(error.to_string()))?;
         if found.exit_code(false) != FINE {
             let findings = plain(&findings::render(&found, MAX_FINDINGS));
             return Ok(Previewed { findings, plans: Vec::new() });

@@ -50,8 +50,7 @@ pub(super) fn subject(
     namespace: &str,
     settings: &Settings,
 ) -> Result<SimulationInput, SimulateError> {
-    let (files, mut found) = examine(inputs::read(paths), namespace, settings.clone(), clock::wall())
-        .map_err(|error| SimulateError::unreadable(error.to_string()))?;
+    let (files, mut found) = examine(inputs::read(paths), namespace, settings.clone(), clock::wall());
     let given: Vec<&Given> = files.iter().flatten().flatten().collect();
     let scenarios: Vec<&Given> = given.iter().filter(|given| given.name.kind == "Simulation").copied().collect();
     let hpas = given.iter().filter(|given| matches!(given.subject.class, Class::Known(Kind::FederatedHPA)));

@@ -13,7 +13,7 @@ use super::related_objects::{Collected, GivenObjects};
 use super::report::{Finding, ObjectName, Report, Severity, Spot};
 use super::rules::{self, Rules, Undecodable};
 use super::subject::{Class, InputObject, Kind};
-use super::unknown::{Schemas, Unknown};
+use super::unknown::{self, Unknown};
 use crate::decision::cron::zones::Zones;
 use crate::decision::defaults::Mode;
 use crate::decision::finding::{Violation, Warning};
@@ -23,7 +23,6 @@ use crate::decision::validation::Settings;
 pub(super) struct CheckContext {
     pub(super) zones: Arc<dyn Zones>,
     pub(super) now: Timestamp,
-    pub(super) schemas: Schemas,
     /// Settings of the webhook's operator.
     pub(super) settings: Settings,
 }
@@ -43,7 +42,7 @@ pub(super) fn check(files: &[File], around: &CheckContext) -> Report {
     let mut firsts = HashMap::new();
     for file in files {
         match file {
-            Ok(objects) => objects.iter().for_each(|object| report.add(object, &rules, &around.schemas, &mut firsts)),
+            Ok(objects) => objects.iter().for_each(|object| report.add(object, &rules, &mut firsts)),
             Err(finding) => {
                 report.unreadable += 1;
                 report.findings.push((**finding).clone());
@@ -57,7 +56,7 @@ pub(super) fn check(files: &[File], around: &CheckContext) -> Report {
 type Firsts = HashMap<(String, String, String), Spot>;
 
 impl Report {
-    fn add(&mut self, object: &Given, rules: &Rules, schemas: &Schemas, firsts: &mut Firsts) {
+    fn add(&mut self, object: &Given, rules: &Rules, firsts: &mut Firsts) {
         match object.subject.class {
             Class::Known(kind) => {
                 match kind {
@@ -65,7 +64,7 @@ impl Report {
                     Kind::CronFederatedHPA => self.cron_federated_hpas += 1,
                 }
                 self.findings.extend(object.twice(firsts));
-                self.findings.extend(object.check(kind, rules, schemas));
+                self.findings.extend(object.check(kind, rules));
             }
             Class::NearMiss(ref violation) => self.findings.push(object.violation(violation)),
             Class::Doubtful(ref violation) => {
@@ -132,8 +131,8 @@ impl Given {
         object
     }
 
-    fn check(&self, kind: Kind, rules: &Rules, schemas: &Schemas) -> Vec<Finding> {
-        let unknown = schemas.unknown(kind, &self.subject.node);
+    fn check(&self, kind: Kind, rules: &Rules) -> Vec<Finding> {
+        let unknown = unknown::find(kind, &self.subject.node);
         let mut findings = Vec::new();
         match rules.review(kind, &self.name.namespace, &self.name.name, self.object()) {
             Ok(found) => {

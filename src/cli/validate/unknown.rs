@@ -5,38 +5,13 @@ use serde_json::{Map, Value};
 
 use super::super::manifest::{Content, Entry, Node};
 use super::subject::Kind;
-use crate::api::crd::{self, CrdError};
+use crate::api::crd::schema_of;
 use crate::decision::suggestion::nearest;
 
 /// Most unknown members reported for one object.
 const MOST: usize = 50;
 /// Most members listed when no suggestion fits.
 const LISTED: usize = 10;
-
-/// The members of ObjectMeta, which the schema of a CRD leaves out.
-const METADATA: [&str; 15] = [
-    "annotations",
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "finalizers",
-    "generateName",
-    "generation",
-    "labels",
-    "managedFields",
-    "name",
-    "namespace",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
-
-/// The schemas of both kinds.
-pub(super) struct Schemas {
-    federated_hpa: Value,
-    cron_federated_hpa: Value,
-}
 
 /// A member that the kind does not have.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,26 +23,12 @@ pub(super) struct Unknown {
     pub(super) meant: Option<String>,
 }
 
-impl Schemas {
-    pub(super) fn new() -> Result<Self, CrdError> {
-        let [cron, federated] = crd::all()?;
-        let schema = |crd: &Value| crd::schema(crd).cloned().unwrap_or_default();
-        Ok(Self { federated_hpa: schema(federated), cron_federated_hpa: schema(cron) })
-    }
-
-    /// The unknown members of `object`, in order, at most [`MOST`].
-    pub(super) fn unknown(&self, kind: Kind, object: &Node) -> Vec<Unknown> {
-        let schema = match kind {
-            Kind::FederatedHPA => &self.federated_hpa,
-            Kind::CronFederatedHPA => &self.cron_federated_hpa,
-        };
-        let mut search = Search { root: schema, found: Vec::new() };
-        search.walk(object, schema, "");
-        if let Some(metadata) = object.entry("metadata") {
-            search.metadata(&metadata.value);
-        }
-        search.found
-    }
+/// The unknown members of `object`, in order, at most [`MOST`].
+pub(super) fn find(kind: Kind, object: &Node) -> Vec<Unknown> {
+    let Some(schema) = schema_of(kind.name()) else { return Vec::new() };
+    let mut search = Search { root: schema, found: Vec::new() };
+    search.walk(object, schema, "");
+    search.found
 }
 
 struct Search<'a> {
@@ -102,18 +63,6 @@ impl Search<'_> {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn metadata(&mut self, metadata: &Node) {
-        let Content::Map(entries) = &metadata.content else { return };
-        for entry in entries {
-            if self.found.len() < MOST && !METADATA.contains(&&*entry.key) {
-                let near = nearest(&entry.key, METADATA);
-                let (detail, meant) = (near.map(did_you_mean), near.map(|near| join("metadata", near)));
-                let path = join("metadata", &entry.key);
-                self.found.push(Unknown { path, detail: detail.unwrap_or_default(), meant });
-            }
         }
     }
 
