@@ -3,9 +3,9 @@
 
 use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 use kube::Client;
 use kube::core::Request;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::permissions::ScaledKind;
@@ -91,31 +91,6 @@ fn customization(name: &str, api_version: &str, kind: &str, operations: &Value) 
     })
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Group {
-    versions: Vec<Version>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Version {
-    group_version: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Resources {
-    resources: Vec<Resource>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Resource {
-    name: String,
-    kind: String,
-}
-
 /// The served versions of a kind, each with the path of its requested replicas.
 ///
 /// # Errors
@@ -128,25 +103,27 @@ pub async fn versions(client: &Client, kind: &ScaledKind) -> Result<Vec<ScaledTy
     }
     let core = group.is_empty();
     let served = if core {
-        Group { versions: vec![Version { group_version: "v1".to_owned() }] }
+        vec!["v1".to_owned()]
     } else {
-        read(client, &format!("/apis/{group}"), group).await.map_err(|failure| missing(kind, failure))?
+        let served = read::<APIGroup>(client, &format!("/apis/{group}"), group).await;
+        let served = served.map_err(|failure| missing(kind, failure))?;
+        served.versions.into_iter().map(|version| version.group_version).collect()
     };
     // No definition adds to the core group.
     let definition = if core { None } else { definition(client, kind).await? };
     let mut found = Vec::new();
-    for version in served.versions {
-        let path = format!("/{}/{}", if core { "api" } else { "apis" }, version.group_version);
-        let listed: Resources = read(client, &path, group).await?;
+    for api_version in served {
+        let path = format!("/{}/{}", if core { "api" } else { "apis" }, api_version);
+        let listed: APIResourceList = read(client, &path, group).await?;
         let scale = format!("{resource}/scale");
         let own = listed.resources.iter().find(|one| one.name == *resource);
         let Some(own) = own.filter(|_| listed.resources.iter().any(|one| one.name == scale)) else { continue };
-        let name = version.group_version.rsplit('/').next().unwrap_or_default();
+        let name = api_version.rsplit('/').next().unwrap_or_default();
         let replicas = replicas_path(definition.as_ref(), name);
         if !is_plain(&replicas) {
             return Err(refused(kind, format!("its replicas are at {replicas:?}, which cannot be retained")));
         }
-        found.push(ScaledType { api_version: version.group_version, kind: own.kind.clone(), replicas });
+        found.push(ScaledType { api_version, kind: own.kind.clone(), replicas });
     }
     if found.is_empty() {
         return Err(refused(kind, "the API server serves no such resource with a scale subresource"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::api::GetParams;
-use kube::core::{ObjectMeta, Request};
+use kube::core::{ObjectMeta, PartialObjectMeta, Request};
 use tracing::{info, warn};
 
 use super::cache::entry::{Binding, FederatedHpaEntry};
@@ -16,7 +16,6 @@ use super::progress::{Progress, UNSEEN};
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
 use super::write::rewrite;
-use super::write::writer::Meta;
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::hpa::CrossVersionObjectReference;
@@ -144,7 +143,7 @@ impl FederatedHpaWorker {
         let request = Request::new(path).get_metadata(&key.name, &GetParams::default());
         let object = format!("FederatedHPA {key}");
         let asked = Asked { verb: "get", group: GROUP, resource: "federatedhpas", object: &object };
-        match send::<Meta>(&self.writer.client, request, asked).await {
+        match send::<PartialObjectMeta>(&self.writer.client, request, asked).await {
             Ok(_) => Ok(true),
             Err(failure) if failure.reason == reason::NOT_FOUND => Ok(false),
             Err(failure) => Err(failure),

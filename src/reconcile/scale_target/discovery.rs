@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::Client;
 use parking_lot::Mutex;
-use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{TargetRef, kind_unknown};
@@ -28,25 +28,6 @@ const FAILED: Duration = Duration::from_secs(1);
 
 /// Most group-versions kept. Users name them, so the number must be bounded.
 const KEPT: usize = 256;
-
-/// The `resources` of an `APIResourceList`.
-#[derive(Debug, Deserialize)]
-struct Listed {
-    #[serde(default)]
-    resources: Vec<Resource>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Resource {
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    kind: String,
-    #[serde(default)]
-    namespaced: bool,
-    #[serde(default)]
-    verbs: Vec<String>,
-}
 
 /// A resource that can be scaled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,9 +124,9 @@ impl Page {
         let path = format!("/{root}/{}", target.api_version);
         let request = http::Request::get(&path).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
         let asked = Asked { verb: "get", group: place.group, resource: &path, object: &path };
-        let listed = match send::<Listed>(client, request, asked).await {
+        let listed = match send::<APIResourceList>(client, request, asked).await {
             Ok(listed) => listed,
-            Err(failure) if failure.class == ErrorClass::Missing => Listed { resources: Vec::new() },
+            Err(failure) if failure.class == ErrorClass::Missing => APIResourceList::default(),
             Err(failure) => {
                 self.failed = Some((clock::steady(), failure.clone()));
                 return Err(failure);
@@ -157,7 +138,7 @@ impl Page {
 }
 
 /// The kinds of a list. Of several resources of one kind a scalable one is used.
-fn kinds(listed: &Listed) -> HashMap<String, Kind> {
+fn kinds(listed: &APIResourceList) -> HashMap<String, Kind> {
     let mut kinds = HashMap::new();
     for resource in listed.resources.iter().filter(|resource| !resource.name.contains('/')) {
         let subresource = format!("{}/scale", resource.name);

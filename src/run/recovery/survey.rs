@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use kube::api::{GetParams, ListParams};
-use kube::core::Request;
-use serde::Deserialize;
+use kube::core::{PartialObjectMeta, Request};
 use serde::de::DeserializeOwned;
 
 use super::clusters::{Clusters, Name, newer};
@@ -270,13 +269,11 @@ impl Recovery {
 
     /// The template; `None` where there is none.
     async fn template(&self, place: &ResourcePath, target: &TargetRef<'_>) -> Result<Option<Template>, Failure> {
-        #[derive(Deserialize)]
-        struct Meta {
-            metadata: kube::core::ObjectMeta,
-        }
         let asked = Asked { verb: "get", group: &place.group, resource: &place.plural, object: target };
         let requests = Request::new(&place.path);
-        let found = send::<Meta>(&self.client, requests.get_metadata(target.name, &GetParams::default()), asked).await;
+        let found =
+            send::<PartialObjectMeta>(&self.client, requests.get_metadata(target.name, &GetParams::default()), asked)
+                .await;
         let metadata = match found {
             Ok(found) => found.metadata,
             Err(failure) if failure.class == ErrorClass::Missing => return Ok(None),

@@ -1,11 +1,7 @@
 //! An HPA in a member that is not fhpa's (docs/design.md#on-the-wire). No I/O.
 
-use kube::core::ObjectMeta;
-use serde::Deserialize;
-
-use crate::api::scaler::ScalerSpec;
+use crate::api::scaler::PlainHPA;
 use crate::convert;
-use crate::decision::json::null_as_default;
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::names;
 
@@ -27,7 +23,7 @@ pub struct ForeignHpa {
 
 impl ForeignHpa {
     /// The facts about an HPA; `None` for one of fhpa's, and for one that is being deleted.
-    pub(super) fn of(hpa: &ListedHpa) -> Option<Self> {
+    pub(super) fn of(hpa: &PlainHPA) -> Option<Self> {
         let metadata = &hpa.metadata;
         let ours = metadata.annotations.as_ref().is_some_and(|all| all.contains_key(names::WRITE_ID));
         if ours || metadata.deletion_timestamp.is_some() {
@@ -43,16 +39,6 @@ impl ForeignHpa {
             owner: owner.or_else(|| propagated.then(|| "a policy of Karmada".to_owned())),
         })
     }
-}
-
-/// The parts of an HPA that are read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ListedHpa {
-    #[serde(deserialize_with = "null_as_default")]
-    metadata: ObjectMeta,
-    #[serde(deserialize_with = "null_as_default")]
-    spec: ScalerSpec,
 }
 
 #[cfg(test)]

@@ -9,12 +9,13 @@ use kube::core::Request;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::foreign_hpa::{ForeignHpa, ListedHpa};
+use super::foreign_hpa::ForeignHpa;
 use crate::api::event::Event;
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::api::metrics::List;
 use crate::api::pod::{Pod, PodCondition};
 use crate::api::scale::Scale;
+use crate::api::scaler::PlainHPA;
 use crate::controller::failure;
 use crate::controller::failure::Asked;
 use crate::controller::key::Key;
@@ -85,7 +86,7 @@ impl Way {
     pub(super) async fn foreign_hpas(&self, namespace: &str) -> Result<Arc<[ForeignHpa]>, QueryError> {
         let path = format!("/apis/autoscaling/v1/namespaces/{namespace}/horizontalpodautoscalers");
         let request = Request::new(proxied(&self.cluster, &path)).list(&ListParams::default().limit(HPAS));
-        let list: List<ListedHpa> = self.get(request, "HorizontalPodAutoscalers").await.map_err(unanswered)?;
+        let list: List<PlainHPA> = self.get(request, "HorizontalPodAutoscalers").await.map_err(unanswered)?;
         Ok(list.items.iter().filter_map(ForeignHpa::of).collect())
     }
 

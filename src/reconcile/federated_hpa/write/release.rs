@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use kube::core::PartialObjectMeta;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -15,7 +16,7 @@ use super::apply::{Applier, ApplyContext};
 use super::counted::{is_counted, whole};
 use super::releases::{PATIENCE, ReleaseProgress, Scaling};
 use super::takeover::{Takeover, labelled, target};
-use super::writer::{Meta, Scalable};
+use super::writer::Scalable;
 use crate::controller::failure::{Asked, WriteError, reason};
 use crate::controller::key::Key;
 use crate::convert::fleet::{number, replicas};
@@ -228,7 +229,7 @@ impl Release<'_> {
         binding: &Binding,
         target: TargetRef<'_>,
         place: &ResourcePath,
-        template: &Meta,
+        template: &PartialObjectMeta,
     ) -> Result<Option<Released>, WriteError> {
         let entries = self.entries(binding, (&place.path, target.name)).await;
         let whole = whole(binding, &entries);
@@ -291,7 +292,7 @@ impl Release<'_> {
         self,
         binding: &Binding,
         target: TargetRef<'_>,
-        (place, template): (&ResourcePath, &Meta),
+        (place, template): (&ResourcePath, &PartialObjectMeta),
         whole: Replicas,
     ) -> Result<Scaled, WriteError> {
         let asks = binding.object.spec.replicas.unwrap_or_default();

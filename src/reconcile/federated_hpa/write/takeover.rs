@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::{GetParams, Patch, PatchParams};
-use kube::core::Request;
+use kube::core::{PartialObjectMeta, Request};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::releases::Releases;
-use super::writer::{Meta, Writer};
+use super::writer::Writer;
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::controller::failure::{Asked, Failure, WriteError};
 use crate::controller::key::Key;
@@ -117,11 +117,11 @@ impl Takeover {
     ///
     /// # Errors
     /// When it does not exist, or the API server does not answer.
-    pub async fn template(&self, target: TargetRef<'_>) -> Result<(ResourcePath, Meta), Failure> {
+    pub async fn template(&self, target: TargetRef<'_>) -> Result<(ResourcePath, PartialObjectMeta), Failure> {
         let place = self.targets.place(&target).await?;
         let request = Request::new(&place.path).get_metadata(target.name, &GetParams::default());
         let asked = Asked { verb: "get", group: &place.group, resource: &place.plural, object: &target };
-        let read = send::<Meta>(&self.writer.client, request, asked).await?;
+        let read = send::<PartialObjectMeta>(&self.writer.client, request, asked).await?;
         Ok((place, read))
     }
 
@@ -154,8 +154,8 @@ impl Takeover {
         leader: &Leader,
         target: TargetRef<'_>,
         place: &ResourcePath,
-        read: &Meta,
-    ) -> Result<Meta, WriteError> {
+        read: &PartialObjectMeta,
+    ) -> Result<PartialObjectMeta, WriteError> {
         self.apply_labels(leader, target, place, read, json!({names::RETAIN_REPLICAS: "true"})).await
     }
 
@@ -168,9 +168,9 @@ impl Takeover {
         leader: &Leader,
         target: TargetRef<'_>,
         place: &ResourcePath,
-        read: &Meta,
+        read: &PartialObjectMeta,
         labels: Value,
-    ) -> Result<Meta, WriteError> {
+    ) -> Result<PartialObjectMeta, WriteError> {
         let body = json!({
             "apiVersion": target.api_version, "kind": target.kind,
             // With its uid a deleted object is not created again.
@@ -196,7 +196,7 @@ pub fn workload(entry: &FederatedHpaEntry) -> String {
 }
 
 /// The field managers that own the label.
-fn owners(template: &Meta) -> impl Iterator<Item = &str> {
+fn owners(template: &PartialObjectMeta) -> impl Iterator<Item = &str> {
     let owns = |owner: &&ManagedFieldsEntry| {
         let fields = owner.fields_v1.as_ref().and_then(|fields| fields.0.pointer("/f:metadata/f:labels"));
         fields.is_some_and(|labels| labels.get(format!("f:{}", names::RETAIN_REPLICAS)).is_some())
@@ -208,19 +208,19 @@ fn owners(template: &Meta) -> impl Iterator<Item = &str> {
 /// Whether fhpa owns the label. A label that admission put back is owned by nobody, and an apply without it would not
 /// remove it.
 #[must_use]
-pub fn owns_label(template: &Meta) -> bool {
+pub fn owns_label(template: &PartialObjectMeta) -> bool {
     owners(template).any(|manager| manager == managers::RETENTION)
 }
 
 /// The other field managers that own the label.
 #[must_use]
-pub fn other_owners(template: &Meta) -> Vec<&str> {
+pub fn other_owners(template: &PartialObjectMeta) -> Vec<&str> {
     owners(template).filter(|manager| *manager != managers::RETENTION).collect()
 }
 
 /// Whether members keep their replicas.
 #[must_use]
-pub fn labelled(template: &Meta) -> bool {
+pub fn labelled(template: &PartialObjectMeta) -> bool {
     let labels = template.metadata.labels.as_ref();
     labels.and_then(|labels| labels.get(names::RETAIN_REPLICAS)).is_some_and(|value| value == "true")
 }

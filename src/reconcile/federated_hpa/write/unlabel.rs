@@ -1,10 +1,10 @@
 //! Removes the label from a workload that is handed back, or says why it stays. Talks to the API server.
 
+use kube::core::PartialObjectMeta;
 use serde_json::json;
 
 use super::release::{Release, Released};
 use super::takeover::{labelled, other_owners, owns_label, target};
-use super::writer::Meta;
 use crate::controller::failure::WriteError;
 use crate::reconcile::federated_hpa::names::RETAIN_REPLICAS;
 use crate::reconcile::scale_target::{ResourcePath, TargetRef};
@@ -48,7 +48,7 @@ impl Release<'_> {
         self,
         target: TargetRef<'_>,
         place: &ResourcePath,
-        template: &Meta,
+        template: &PartialObjectMeta,
     ) -> Result<Option<Released>, WriteError> {
         let Self { takeover, leader, .. } = self;
         if !owns_label(template) {
@@ -70,7 +70,7 @@ impl Release<'_> {
     }
 
     /// Tells that the label stays where only others own it; returns whether it is so.
-    fn tells_of_others(self, target: TargetRef<'_>, template: &Meta) -> bool {
+    fn tells_of_others(self, target: TargetRef<'_>, template: &PartialObjectMeta) -> bool {
         let others = other_owners(template);
         if owns_label(template) || others.is_empty() {
             return false;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::{Patch, PatchParams};
 use kube::core::Request;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::api::scale::Scale;
@@ -19,14 +18,6 @@ use crate::decision::backoff::ErrorClass;
 use crate::reconcile::federated_hpa::cache::Cache;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::runtime::leader::Leader;
-
-/// The parts of a written object that are read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Meta {
-    /// `metadata`
-    pub metadata: kube::core::ObjectMeta,
-}
 
 /// Writes to the API server.
 pub struct Writer {
