@@ -8,7 +8,6 @@ use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::federated_hpa::ClusterAffinity;
 use super::karmada::karmada_resource;
 use super::scheduling::{SchedulePriority, WorkloadAffinityGroups};
 
@@ -202,117 +201,6 @@ where
 fn object_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<WorkloadStatus>, D::Error> {
     let stored = Value::deserialize(deserializer)?;
     Ok(stored.is_object().then(|| serde_json::from_value(stored).ok()).flatten())
-}
-
-/// `spec.placement`, parsed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Placement {
-    /// Selected clusters.
-    pub cluster_affinity: Option<ClusterAffinity>,
-    /// Groups of clusters, tried in their order.
-    #[serde(deserialize_with = "null_as_default")]
-    pub cluster_affinities: Vec<ClusterAffinityTerm>,
-    /// Tolerated taints of clusters.
-    #[serde(deserialize_with = "null_as_default")]
-    pub cluster_tolerations: Vec<Toleration>,
-    /// Division of replicas.
-    pub replica_scheduling: Option<ReplicaSchedulingStrategy>,
-    /// Limits on the number of clusters, zones or regions.
-    #[serde(deserialize_with = "null_as_default")]
-    pub spread_constraints: Vec<SpreadConstraint>,
-}
-
-/// One of `spreadConstraints`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct SpreadConstraint {
-    /// `cluster`, `region`, `zone` or `provider`; empty where a label is named.
-    #[serde(deserialize_with = "null_as_default")]
-    pub spread_by_field: String,
-    /// The label whose values make the groups.
-    #[serde(deserialize_with = "null_as_default")]
-    pub spread_by_label: String,
-    /// Most groups; 0: no limit.
-    #[serde(deserialize_with = "null_as_default")]
-    pub max_groups: i32,
-    /// Fewest groups.
-    #[serde(deserialize_with = "null_as_default")]
-    pub min_groups: i32,
-}
-
-/// One of `clusterAffinities`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ClusterAffinityTerm {
-    /// Its name.
-    #[serde(deserialize_with = "null_as_default")]
-    pub affinity_name: String,
-    /// Selected clusters.
-    #[serde(flatten)]
-    pub affinity: ClusterAffinity,
-    /// Further clusters for what the selected ones cannot run, in their order (Karmada 1.18).
-    #[serde(deserialize_with = "null_as_default")]
-    pub overflow_affinities: Vec<ClusterAffinity>,
-}
-
-/// One of `clusterTolerations`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct Toleration {
-    /// Key; empty: all.
-    #[serde(deserialize_with = "null_as_default")]
-    pub key: String,
-    /// `Exists` or `Equal`.
-    #[serde(deserialize_with = "null_as_default")]
-    pub operator: String,
-    /// Value.
-    #[serde(deserialize_with = "null_as_default")]
-    pub value: String,
-    /// Effect; empty: all.
-    #[serde(deserialize_with = "null_as_default")]
-    pub effect: String,
-    /// Seconds; absent: without limit.
-    pub toleration_seconds: Option<i64>,
-}
-
-/// `replicaScheduling`
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ReplicaSchedulingStrategy {
-    /// `Divided` or `Duplicated`.
-    #[serde(deserialize_with = "null_as_default")]
-    pub replica_scheduling_type: String,
-    /// `Aggregated` or `Weighted`.
-    #[serde(deserialize_with = "null_as_default")]
-    pub replica_division_preference: String,
-    /// Weights.
-    #[serde(deserialize_with = "null_as_default")]
-    pub weight_preference: ClusterPreferences,
-}
-
-/// `weightPreference`
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ClusterPreferences {
-    /// Weights by cluster.
-    #[serde(deserialize_with = "null_as_default")]
-    pub static_weight_list: Vec<StaticClusterWeight>,
-    /// `AvailableReplicas`
-    #[serde(deserialize_with = "null_as_default")]
-    pub dynamic_weight: String,
-}
-
-/// One of `staticWeightList`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct StaticClusterWeight {
-    /// Selected clusters.
-    #[serde(deserialize_with = "null_as_default")]
-    pub target_cluster: ClusterAffinity,
-    /// Their weight.
-    #[serde(deserialize_with = "null_as_default")]
-    pub weight: i64,
 }
 
 /// The workload of a binding.

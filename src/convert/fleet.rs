@@ -1,4 +1,4 @@
-//! Member clusters, placements and the settings of the user for clusters: API objects -> core. No I/O.
+//! Member clusters and the settings of the user for clusters: API objects -> core. No I/O.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,11 +7,9 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use crate::api::cluster::{Cluster, ClusterCondition};
-use crate::api::{federated_hpa as api, resource_binding as binding};
+use crate::api::federated_hpa as api;
 use crate::decision::fleet::api_enablements::ApiEnablements;
-use crate::decision::fleet::placement::{Group, Placement, ReplicaScheduling, StaticWeight, WeightPreference};
-use crate::decision::fleet::spread::{Spread, SpreadBy};
-use crate::decision::fleet::taint::{Taint, Toleration};
+use crate::decision::fleet::taint::Taint;
 use crate::decision::fleet::{Member, Readiness};
 use crate::decision::plan::HpaVersion;
 use crate::decision::split::Replicas;
@@ -79,62 +77,6 @@ pub fn label_selector(selector: &meta::LabelSelector) -> LabelSelector<'_> {
                 values: texts(requirement.values.as_deref()).into_iter().map(Some).collect(),
             })
             .collect(),
-    }
-}
-
-/// The placement of a ResourceBinding.
-#[must_use]
-pub fn placement(placement: &binding::Placement) -> Placement<'_> {
-    Placement {
-        affinity: placement.cluster_affinity.as_ref().map(affinity),
-        groups: placement
-            .cluster_affinities
-            .iter()
-            .map(|term| Group {
-                name: text(&term.affinity_name),
-                affinity: affinity(&term.affinity),
-                overflow: term.overflow_affinities.iter().map(affinity).collect(),
-            })
-            .collect(),
-        tolerations: placement.cluster_tolerations.iter().map(toleration).collect(),
-        scheduling: placement.replica_scheduling.as_ref().map(|scheduling| ReplicaScheduling {
-            type_: text(&scheduling.replica_scheduling_type),
-            preference: text(&scheduling.replica_division_preference),
-            weights: WeightPreference {
-                list: scheduling
-                    .weight_preference
-                    .static_weight_list
-                    .iter()
-                    .map(|entry| StaticWeight { target: affinity(&entry.target_cluster), weight: entry.weight })
-                    .collect(),
-                dynamic: text(&scheduling.weight_preference.dynamic_weight),
-            },
-        }),
-        spread: placement.spread_constraints.iter().filter_map(spread).collect(),
-    }
-}
-
-/// A constraint; `None` when its field is unknown.
-fn spread(constraint: &binding::SpreadConstraint) -> Option<Spread<'_>> {
-    let by = match (&*constraint.spread_by_field, &*constraint.spread_by_label) {
-        ("cluster", _) => SpreadBy::Cluster,
-        ("region", _) => SpreadBy::Region,
-        ("zone", _) => SpreadBy::Zone,
-        ("provider", _) => SpreadBy::Provider,
-        ("", label) if !label.is_empty() => SpreadBy::Label(text(label)),
-        _ => return None,
-    };
-    let most = usize::try_from(constraint.max_groups).ok().filter(|most| *most > 0);
-    Some(Spread { by, least: usize::try_from(constraint.min_groups).unwrap_or_default(), most })
-}
-
-fn toleration(toleration: &binding::Toleration) -> Toleration<'_> {
-    Toleration {
-        key: text(&toleration.key),
-        operator: text(&toleration.operator),
-        value: text(&toleration.value),
-        effect: text(&toleration.effect),
-        seconds: toleration.toleration_seconds,
     }
 }
 
@@ -249,7 +191,6 @@ mod tests {
 
     use super::*;
     use crate::decision::fleet::api_enablements::{ApiEnablement, GroupVersionKind};
-    use crate::decision::plan::Policy;
 
     #[test]
     fn a_cluster_below_1_23_gets_the_older_hpa() {
@@ -266,30 +207,6 @@ mod tests {
         ] {
             assert_eq!(hpa_version(version), expected, "{version}");
         }
-    }
-
-    #[test]
-    fn a_placement_is_read_as_karmada_writes_it() {
-        let wire: binding::Placement = serde_json::from_value(json!({
-            "clusterAffinities": [{"affinityName": "own", "clusterNames": ["a"], "exclude": null}],
-            "clusterTolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 300}],
-            "spreadConstraints": [{"spreadByField": "zone", "maxGroups": 1},
-                {"spreadByField": "cluster", "minGroups": 1, "maxGroups": 2}, {"spreadByLabel": "tier", "maxGroups": 1}],
-            "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
-                "weightPreference": {"staticWeightList": [{"targetCluster": {"clusterNames": ["a"]}, "weight": 2}]}},
-        }))
-        .unwrap();
-        let read = placement(&wire);
-        assert_eq!(read.policy(), Policy::StaticWeighted);
-        assert_eq!((&*read.groups[0].name, &*read.groups[0].affinity.cluster_names[0]), ("own", "a"));
-        let spread = |by, least, most| Spread { by, least, most: Some(most) };
-        let expected = [
-            spread(SpreadBy::Zone, 0, 1),
-            spread(SpreadBy::Cluster, 1, 2),
-            spread(SpreadBy::Label("tier".into()), 0, 1),
-        ];
-        assert_eq!(read.spread, expected);
-        assert_eq!((read.tolerations[0].seconds, &*read.tolerations[0].operator), (Some(300), "Exists"));
     }
 
     #[test]

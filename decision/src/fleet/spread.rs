@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::{Deserialize, Deserializer};
+
 use super::Member;
+use crate::json::{elements, null_as_default};
 use crate::subject::Text;
 
 /// One of `spreadConstraints`.
@@ -31,6 +34,39 @@ pub enum SpreadBy<'a> {
     Provider,
     /// The value of this label.
     Label(Text<'a>),
+}
+
+/// One of `spreadConstraints` as stored.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Stored {
+    #[serde(deserialize_with = "null_as_default")]
+    spread_by_field: String,
+    #[serde(deserialize_with = "null_as_default")]
+    spread_by_label: String,
+    #[serde(deserialize_with = "null_as_default")]
+    min_groups: i32,
+    /// 0: no limit.
+    #[serde(deserialize_with = "null_as_default")]
+    max_groups: i32,
+}
+
+/// Reads `spreadConstraints`, without those of an unknown field.
+pub(super) fn known<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Spread<'a>>, D::Error> {
+    let stored: Vec<Stored> = elements(deserializer)?;
+    let constraint = |Stored { spread_by_field, spread_by_label, min_groups, max_groups }: Stored| {
+        let by = match &*spread_by_field {
+            "cluster" => SpreadBy::Cluster,
+            "region" => SpreadBy::Region,
+            "zone" => SpreadBy::Zone,
+            "provider" => SpreadBy::Provider,
+            "" if !spread_by_label.is_empty() => SpreadBy::Label(spread_by_label.into()),
+            _ => return None,
+        };
+        let most = usize::try_from(max_groups).ok().filter(|most| *most > 0);
+        Some(Spread { by, least: usize::try_from(min_groups).unwrap_or_default(), most })
+    };
+    Ok(stored.into_iter().filter_map(constraint).collect())
 }
 
 impl SpreadBy<'_> {

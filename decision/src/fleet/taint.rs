@@ -1,7 +1,9 @@
 //! Taints of clusters and the tolerations of a placement. Pure.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
 
+use crate::json::null_as_default;
 use crate::subject::Text;
 
 /// Key of the taint of a cluster whose condition `Ready` is False.
@@ -27,17 +29,23 @@ pub struct Taint<'a> {
 }
 
 /// One of `clusterTolerations` of a placement.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
 pub struct Toleration<'a> {
     /// `key`; empty with `Exists`: every key.
+    #[serde(deserialize_with = "null_as_default")]
     pub key: Text<'a>,
     /// `operator`: `Exists` or `Equal`, the default.
+    #[serde(deserialize_with = "null_as_default")]
     pub operator: Text<'a>,
     /// `value`
+    #[serde(deserialize_with = "null_as_default")]
     pub value: Text<'a>,
     /// `effect`; empty: every effect.
+    #[serde(deserialize_with = "null_as_default")]
     pub effect: Text<'a>,
     /// `tolerationSeconds`; absent: without limit.
+    #[serde(rename = "tolerationSeconds")]
     pub seconds: Option<i64>,
 }
 

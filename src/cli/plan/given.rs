@@ -14,11 +14,12 @@ use super::scenario::Scenario;
 use super::{PlanError, PlanOutput, is_distributed, policy};
 use crate::api::cluster::{ApiEnablement, ApiResource};
 use crate::api::propagation_policy::PropagationPolicy;
-use crate::api::resource_binding::{ObjectReference, Placement};
+use crate::api::resource_binding::ObjectReference;
 use crate::api::{Cluster, FederatedHPA, ResourceBinding, Work};
 use crate::convert;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::defaults::Mode;
+use crate::decision::fleet::placement::Placement;
 use crate::decision::{names, quantity};
 use crate::run::forecast::centralized::{Computation, Settings};
 use crate::run::forecast::{Forecast, Objects, Rooms};
@@ -278,8 +279,8 @@ pub(super) fn named(hpa: &FederatedHPA) -> String {
 /// The replicas of a template whose clusters have these: all of them, or those of one where each has all.
 fn placed(binding: &ResourceBinding) -> i32 {
     let replicas = binding.spec.clusters.iter().map(|target| target.replicas);
-    let placement = serde_json::from_value::<Placement>(binding.spec.placement.clone()).unwrap_or_default();
-    let divided = convert::fleet::placement(&placement).policy().divides();
+    let placement: Placement<'_> = serde_json::from_value(binding.spec.placement.clone()).unwrap_or_default();
+    let divided = placement.policy().divides();
     if divided { replicas.fold(0, i32::saturating_add) } else { replicas.max().unwrap_or_default() }
 }
 

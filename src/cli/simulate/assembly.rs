@@ -24,7 +24,7 @@ use crate::simulation::{self, Disruption, Driver, Scenario, Sharing, Site, Start
 pub(super) struct SimulatedSpec<'a> {
     assignment: Option<Assignment<'a>>,
     affinity: Option<ClusterAffinity<'a>>,
-    placement: Placement<'a>,
+    placement: &'a Placement<'a>,
 }
 
 impl<'a> SimulatedSpec<'a> {
@@ -38,14 +38,14 @@ impl<'a> SimulatedSpec<'a> {
         Self {
             assignment: spec.federated_hpa_assignment.as_ref().map(fleet::assignment),
             affinity: spec.cluster_affinity.as_ref().map(fleet::affinity),
-            placement: fleet::placement(&document.placement),
+            placement: &document.placement,
         }
     }
 
     /// The policy that follows from them.
     pub(super) fn policy(&self) -> Policy {
         let overflows = self.placement.groups.first().is_some_and(|group| !group.overflow.is_empty());
-        settings::policy(self.assignment.as_ref(), &self.placement, overflows)
+        settings::policy(self.assignment.as_ref(), self.placement, overflows)
     }
 }
 
@@ -86,7 +86,7 @@ fn workload<'a>(
             assignment: spec.assignment.as_ref(),
             kind: GroupVersionKind::default(),
             affinity: spec.affinity.as_ref(),
-            placement: &spec.placement,
+            placement: spec.placement,
             observed_group: "",
             neighbours: Neighbours::default(),
         },

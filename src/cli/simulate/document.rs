@@ -8,8 +8,8 @@ use super::clusters::{Cluster, clusters};
 use super::load::load;
 use super::reader::{DAY, Fields, LONGEST, Reader, known};
 use super::workloads::{Workload, workloads};
-use crate::api::resource_binding::Placement;
 use crate::decision::finding::{Cause, Violation};
+use crate::decision::fleet::placement::Placement;
 use crate::simulation::{Second, Timing};
 
 /// Most faults.
@@ -21,7 +21,7 @@ pub(super) struct Document {
     pub(super) duration: Second,
     /// Seconds between two lines of the table.
     pub(super) sample: Second,
-    pub(super) placement: Placement,
+    pub(super) placement: Placement<'static>,
     pub(super) clusters: Vec<Cluster>,
     /// Whether several workloads share the clusters: their capacity is in resources, not in replicas.
     pub(super) is_shared: bool,
@@ -118,7 +118,7 @@ fn sample(duration: Second) -> Second {
     steps.into_iter().find(|step| duration / step <= 32).unwrap_or(DAY)
 }
 
-fn placement(fields: &mut Fields<'_>, reader: &Reader) -> Placement {
+fn placement(fields: &mut Fields<'_>, reader: &Reader) -> Placement<'static> {
     let Some(value) = fields.value("placement") else { return Placement::default() };
     serde_path_to_error::deserialize(value).unwrap_or_else(|error| {
         let path = fields.at(&format!("placement.{}", error.path()));

@@ -2,29 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::decision::fleet::placement::{Placement, ReplicaScheduling, StaticWeight, WeightPreference};
+use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::settings::Preferences;
 use crate::decision::fleet::taint::{Taint, Toleration};
 use crate::decision::fleet::{Member, affinity};
 use crate::decision::plan::Policy;
 use crate::decision::subject::Text;
-use crate::decision::subject::federated_hpa::{ClusterAffinity, FieldSelector};
-use crate::decision::subject::hpa::{LabelSelector, SelectorRequirement};
 use crate::playground::clock::parse;
-use crate::playground::json::{deleting, int, items, members, name, text};
+use crate::playground::json::{deleting, items, members, name, text};
 
 /// How the placement divides replicas.
 #[must_use]
 pub fn policy(placement: &Value) -> Policy {
-    division(placement).policy()
+    read::<Placement<'_>>(placement).policy()
 }
 
 /// The static weight of a cluster; without a list all weigh the same, with a list unlisted clusters have weight 0.
 #[must_use]
 pub fn weight(placement: &Value, cluster: &Value) -> i64 {
-    Preferences::of(None, &division(placement)).settings(&member(cluster)).weight.try_into().unwrap_or(i64::MAX)
+    Preferences::of(None, &read(placement)).settings(&member(cluster)).weight.try_into().unwrap_or(i64::MAX)
 }
 
 /// The clusters' affinities in the order in which they are tried, each with its name.
@@ -40,13 +39,13 @@ pub fn affinities(placement: &Value) -> Vec<(&str, &Value)> {
 /// Whether a cluster affinity selects the cluster.
 #[must_use]
 pub fn affine(affinity: &Value, cluster: &Value) -> bool {
-    affinity::takes(&cluster_affinity(affinity), &member(cluster))
+    affinity::takes(&read(affinity), &member(cluster))
 }
 
 /// Whether a label selector selects the object.
 #[must_use]
 pub fn selects(selector: &Value, object: &Value) -> bool {
-    affinity::selects(&label_selector(selector), &labels(object))
+    affinity::selects(&read(selector), &labels(object))
 }
 
 /// One of a cluster's taints.
@@ -62,60 +61,17 @@ pub fn taint(taint: &Value) -> Taint<'_> {
 
 /// The tolerations of a placement.
 #[must_use]
-pub fn tolerations(placement: &Value) -> Vec<Toleration<'_>> {
-    let toleration = |toleration| Toleration {
-        key: text(toleration, "/key").into(),
-        operator: text(toleration, "/operator").into(),
-        value: text(toleration, "/value").into(),
-        effect: text(toleration, "/effect").into(),
-        seconds: int(toleration, "/tolerationSeconds"),
-    };
-    items(placement, "/clusterTolerations").iter().map(toleration).collect()
+pub fn tolerations(placement: &Value) -> Vec<Toleration<'static>> {
+    read::<Placement<'_>>(placement).tolerations
 }
 
-fn division(placement: &Value) -> Placement<'_> {
-    let list = items(placement, "/replicaScheduling/weightPreference/staticWeightList").iter();
-    let list = list.map(|rule| StaticWeight {
-        target: cluster_affinity(rule.pointer("/targetCluster").unwrap_or(&Value::Null)),
-        weight: int(rule, "/weight").unwrap_or_default(),
-    });
-    let dynamic = text(placement, "/replicaScheduling/weightPreference/dynamicWeight").into();
-    let scheduling = ReplicaScheduling {
-        type_: text(placement, "/replicaScheduling/replicaSchedulingType").into(),
-        preference: text(placement, "/replicaScheduling/replicaDivisionPreference").into(),
-        weights: WeightPreference { list: list.collect(), dynamic },
-    };
-    Placement { scheduling: Some(scheduling), ..Placement::default() }
+/// What is stored; the zero value for what cannot be read.
+fn read<T: Default + DeserializeOwned>(stored: &Value) -> T {
+    T::deserialize(stored).unwrap_or_default()
 }
 
 fn texts(list: &[Value]) -> Vec<Text<'_>> {
     list.iter().filter_map(Value::as_str).map(Text::from).collect()
-}
-
-fn cluster_affinity(affinity: &Value) -> ClusterAffinity<'_> {
-    let fields = requirements(affinity, "/fieldSelector/matchExpressions");
-    ClusterAffinity {
-        label_selector: affinity.pointer("/labelSelector").map(label_selector),
-        field_selector: Some(FieldSelector { match_expressions: fields }),
-        cluster_names: texts(items(affinity, "/clusterNames")),
-        exclude: texts(items(affinity, "/exclude")),
-    }
-}
-
-fn label_selector(selector: &Value) -> LabelSelector<'_> {
-    LabelSelector {
-        match_labels: map(selector, "/matchLabels"),
-        match_expressions: requirements(selector, "/matchExpressions"),
-    }
-}
-
-fn requirements<'a>(selector: &'a Value, path: &str) -> Vec<SelectorRequirement<'a>> {
-    let requirement = |requirement| SelectorRequirement {
-        key: text(requirement, "/key").into(),
-        operator: text(requirement, "/operator").into(),
-        values: texts(items(requirement, "/values")).into_iter().map(Some).collect(),
-    };
-    items(selector, path).iter().map(requirement).collect()
 }
 
 fn map<'a>(object: &'a Value, path: &str) -> BTreeMap<Text<'a>, Text<'a>> {

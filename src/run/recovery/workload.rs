@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::kinds::{Kind, Kinds};
 use crate::api::resource_binding::TargetCluster;
 use crate::api::{ResourceBinding, Work};
-use crate::convert;
+use crate::decision::fleet::placement::Placement;
 use crate::decision::names::{RETAIN_REPLICAS, SUSPENDED_FOR};
 use crate::decision::plan::{Bounds, Policy};
 use crate::reconcile::federated_hpa::cache::entry::{FederatedHpaEntry, MemberHpa as StoredMemberHpa};
@@ -185,8 +185,8 @@ impl StoredBinding {
 }
 
 fn is_duplicated(binding: &ResourceBinding) -> bool {
-    let placement = serde_json::from_value(binding.spec.placement.clone()).unwrap_or_default();
-    matches!(convert::fleet::placement(&placement).policy(), Policy::Duplicated)
+    let placement: Placement<'_> = serde_json::from_value(binding.spec.placement.clone()).unwrap_or_default();
+    matches!(placement.policy(), Policy::Duplicated)
 }
 
 impl StoredWork {

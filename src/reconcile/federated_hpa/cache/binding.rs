@@ -6,13 +6,13 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use crate::api::ResourceBinding;
-use crate::api::resource_binding::{AggregatedStatus, Placement, WorkloadStatus};
+use crate::api::resource_binding::{AggregatedStatus, WorkloadStatus};
 use crate::controller::key::Key;
 use crate::controller::shared::{self, Shared};
 use crate::controller::table::Item;
-use crate::convert;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::fleet::api_enablements::GroupVersionKind;
+use crate::decision::fleet::placement::Placement;
 use crate::decision::fleet::unsupported::unsupported;
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::names;
@@ -59,7 +59,7 @@ impl Report {
 struct Placed {
     /// As stored.
     wire: Box<str>,
-    read: Result<Placement, String>,
+    read: Result<Placement<'static>, String>,
     /// What of it has no effect.
     unsupported: Box<[String]>,
 }
@@ -125,7 +125,7 @@ impl Binding {
     ///
     /// # Errors
     /// Why the binding cannot be parsed: no decision may be based on it.
-    pub fn placement(&self) -> Result<&Placement, &str> {
+    pub fn placement(&self) -> Result<&Placement<'static>, &str> {
         if let Some(why) = self.object.spec.unreadable.first() {
             return Err(why);
         }
@@ -140,7 +140,7 @@ impl Binding {
     #[must_use]
     pub fn divides(&self) -> bool {
         if let Ok(placement) = &self.placement.read {
-            return convert::fleet::placement(placement).policy().divides();
+            return placement.policy().divides();
         }
         let stored: Value = serde_json::from_str(&self.placement.wire).unwrap_or_default();
         stored.pointer("/replicaScheduling/replicaSchedulingType").and_then(Value::as_str) == Some("Divided")

@@ -252,6 +252,5 @@ fn selected<'a>(view: &'a View, binding: &Binding, now: Timestamp) -> Vec<Assign
 
 /// Under `Duplicated` each cluster runs all requested replicas of the workload.
 fn duplicated(binding: &Binding) -> bool {
-    let placement = binding.placement();
-    placement.is_ok_and(|placement| matches!(convert::fleet::placement(placement).policy(), Policy::Duplicated))
+    binding.placement().is_ok_and(|placement| matches!(placement.policy(), Policy::Duplicated))
 }

@@ -48,7 +48,7 @@ pub struct PlacementSpec<'a> {
     assignment: Option<Assignment<'a>>,
     kind: GroupVersionKind<'a>,
     affinity: Option<ClusterAffinity<'a>>,
-    placement: Placement<'a>,
+    placement: &'a Placement<'a>,
     group: &'a str,
     neighbours: Neighbours<'a>,
     /// Clusters that may fail over now; `None`: all that failed.
@@ -66,7 +66,7 @@ impl<'a> PlacementSpec<'a> {
             assignment: spec.federated_hpa_assignment.as_ref().map(convert::fleet::assignment),
             kind: binding.kind(),
             affinity: spec.cluster_affinity.as_ref().map(convert::fleet::affinity),
-            placement: convert::fleet::placement(binding.placement()?),
+            placement: binding.placement()?,
             group: &binding.object.status.scheduler_observing_affinity_name,
             neighbours: view.neighbours.neighbours(),
             may_fail: None,
@@ -79,7 +79,7 @@ impl<'a> PlacementSpec<'a> {
             assignment: self.assignment.as_ref(),
             kind: self.kind,
             affinity: self.affinity.as_ref(),
-            placement: &self.placement,
+            placement: self.placement,
             observed_group: self.group,
             neighbours: self.neighbours,
         }
