@@ -6,6 +6,7 @@ RUN apk add --no-cache musl-dev
 WORKDIR /src
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY api api
+COPY daemon daemon
 COPY decision decision
 COPY simulation simulation
 COPY embedded-apiserver embedded-apiserver

@@ -31,7 +31,7 @@ use fhpa::decision::plan::{Bounds, HpaVersion};
 use fhpa::playground::karmada;
 use fhpa::reconcile::federated_hpa::manifest::{Write, work_name, work_of};
 use fhpa::reconcile::federated_hpa::names;
-use fhpa::run::recovery::Recovery;
+use fhpa::recovery::Recovery;
 use fhpa::runtime::clock;
 use fhpa::runtime::control_plane::{Origin, connect_once};
 use fhpa::runtime::lease_activity::LeaseLocation;

@@ -11,7 +11,7 @@ use kube::Client;
 use super::question;
 use super::terminal::{Color, printable};
 use crate::install::karmada::{self, Groups};
-use crate::run::recovery::{Plan, Planned, Recovery};
+use crate::recovery::{Plan, Planned, Recovery};
 use crate::run::{ControlPlaneArgs, LeaseArgs};
 use crate::runtime::clock;
 use crate::runtime::control_plane::{self, Origin};
@@ -137,7 +137,7 @@ impl Run {
             Err(error) => {
                 let text = format!("Nothing was written: {error}");
                 text.lines().for_each(|line| self.say(&printable(line)));
-                if matches!(error, crate::run::recovery::Error::Members(_)) {
+                if matches!(error, crate::recovery::Error::Members(_)) {
                     self.say("Read a member with --member CLUSTER=KUBECONFIG, or leave it out with --without CLUSTER.");
                 }
                 return false;

@@ -1,6 +1,6 @@
 //! The objects that pages show, as watches deliver them, and what was seen of each FederatedHPA. No I/O.
 //!
-//! Not the cache of the controller in `src/reconcile`, which keeps what decisions need: typed objects by target and by
+//! Not the cache of the controller in `daemon/src/reconcile`, which keeps what decisions need: typed objects by target and by
 //! owner, Works, and own writes at once. Pages need the opposite: a summary of each object to sort and filter all of
 //! them, the rest compressed, the last hour, Events, objects that cannot be decoded, and the state of each watch.
 

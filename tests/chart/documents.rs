@@ -67,7 +67,7 @@ fn reasons() -> BTreeSet<String> {
     let of_members = health::REASONS.iter().chain(&health::WELL).chain(&health::OWN);
     found.extend(of_members.map(|reason| (*reason).to_owned()));
     for source in
-        sources("src/controller").into_iter().chain(sources("src/reconcile")).chain(sources("src/install/guard"))
+        sources("daemon/src/controller").into_iter().chain(sources("daemon/src/reconcile")).chain(sources("daemon/src/install/guard"))
     {
         let code = source.code().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
         for (at, _) in code.match_indices('"') {
@@ -80,7 +80,7 @@ fn reasons() -> BTreeSet<String> {
     }
     found.extend(Shortage::ALL.map(|one| one.code().to_owned()));
     found.extend([Stabilized::No, Stabilized::Up, Stabilized::Down].map(|one| one.reason().to_owned()));
-    let report = text("src/reconcile/federated_hpa/status/report.rs");
+    let report = text("daemon/src/reconcile/federated_hpa/status/report.rs");
     let codes = reference::codes("decision/src/plan/reason.rs", "Why");
     let told =
         report.split("Why::").skip(1).map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap());

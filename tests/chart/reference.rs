@@ -108,7 +108,7 @@ fn marks() -> String {
 /// Names that the code registers, without prefix and unit.
 fn registered() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for source in sources("src/runtime/metrics") {
+    for source in sources("daemon/src/runtime/metrics") {
         let code = source.code().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
         for call in ["register(", "register_with_unit(", "registered(", "registered::<", "histogram("] {
             for rest in code.split(call).skip(1) {

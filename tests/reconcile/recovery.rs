@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use fhpa::decision::plan::Bounds;
 use fhpa::install::kinds::{ScaledType, customizations};
 use fhpa::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use fhpa::run::recovery::correction::{Correction, Division, Uncorrected, corrections, uncorrected};
-use fhpa::run::recovery::kinds::Kinds;
-use fhpa::run::recovery::workload::{
+use fhpa::recovery::correction::{Correction, Division, Uncorrected, corrections, uncorrected};
+use fhpa::recovery::kinds::Kinds;
+use fhpa::recovery::workload::{
     Member, MemberHpa, ReplicasPlace, Scaler, StoredBinding, StoredHpa, StoredWork, SurveyedWorkload, Template,
 };
 use serde_json::{Value, json};

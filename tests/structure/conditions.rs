@@ -5,28 +5,28 @@ use super::sources::{Source, sources};
 
 /// The files that handle conditions, and what for. None of them decides anything.
 const HANDLERS: &[(&str, &str)] = &[
-    ("src/reconcile/federated_hpa/status/", "make the status of a FederatedHPA"),
-    ("src/reconcile/federated_hpa/centralized/status.rs", "make that of a Centralized one"),
-    ("src/reconcile/federated_hpa/publish.rs", "count conditions for metrics"),
-    ("src/reconcile/cron_federated_hpa/status.rs", "make the status of a CronFederatedHPA"),
-    ("src/reconcile/cron_federated_hpa/report.rs", "post Events about it"),
+    ("daemon/src/reconcile/federated_hpa/status/", "make the status of a FederatedHPA"),
+    ("daemon/src/reconcile/federated_hpa/centralized/status.rs", "make that of a Centralized one"),
+    ("daemon/src/reconcile/federated_hpa/publish.rs", "count conditions for metrics"),
+    ("daemon/src/reconcile/cron_federated_hpa/status.rs", "make the status of a CronFederatedHPA"),
+    ("daemon/src/reconcile/cron_federated_hpa/report.rs", "post Events about it"),
     ("decision/src/health", "sum up the conditions of HPAs in members, to be shown"),
     ("decision/src/hpa/decide.rs", "make those of an HPA"),
-    ("src/reconcile/federated_hpa/write/apply.rs", "make the one that karmada-scheduler makes of a ResourceBinding"),
-    ("src/reconcile/federated_hpa/autoscaling_v1.rs", "convert those of the older API"),
-    ("src/reconcile/federated_hpa/cache/hpa_status.rs", "store those of HPAs in members"),
+    ("daemon/src/reconcile/federated_hpa/write/apply.rs", "make the one that karmada-scheduler makes of a ResourceBinding"),
+    ("daemon/src/reconcile/federated_hpa/autoscaling_v1.rs", "convert those of the older API"),
+    ("daemon/src/reconcile/federated_hpa/cache/hpa_status.rs", "store those of HPAs in members"),
     (
-        "src/reconcile/federated_hpa/cache/member_hpa.rs",
+        "daemon/src/reconcile/federated_hpa/cache/member_hpa.rs",
         "read facts of those: Kubernetes and Karmada have no other field",
     ),
-    ("src/reconcile/federated_hpa/observe/member_reads.rs", "read facts of those of Pods, as Kubernetes does"),
+    ("daemon/src/reconcile/federated_hpa/observe/member_reads.rs", "read facts of those of Pods, as Kubernetes does"),
 ];
 
 /// The files that store the conditions of fhpa's own kinds between two statuses. They read none.
 const STORES: &[&str] = &[
-    "src/reconcile/federated_hpa/cache/entry.rs",
-    "src/reconcile/cron_federated_hpa/entry.rs",
-    "src/reconcile/cron_federated_hpa/intake.rs",
+    "daemon/src/reconcile/federated_hpa/cache/entry.rs",
+    "daemon/src/reconcile/cron_federated_hpa/entry.rs",
+    "daemon/src/reconcile/cron_federated_hpa/intake.rs",
 ];
 
 /// How code comes by a condition.
@@ -60,7 +60,7 @@ fn decisions(source: &Source) -> Vec<String> {
 }
 
 fn deciding() -> Vec<Source> {
-    ["src/reconcile", "decision/src"].into_iter().flat_map(sources).collect()
+    ["daemon/src/reconcile", "decision/src"].into_iter().flat_map(sources).collect()
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn each_file_that_handles_conditions_does() {
 fn a_decision_by_a_condition_is_seen() {
     let seen = |path: &str, text: &str| decisions(&Source { path: path.into(), text: text.into() }).len();
     let by_reason = "let told = entry.condition(ASSIGNED).is_some_and(|one| one.reason.as_deref() == Some(WHY));\n";
-    let (deciding, storing) = ("src/reconcile/federated_hpa/handing_back.rs", STORES[0]);
+    let (deciding, storing) = ("daemon/src/reconcile/federated_hpa/handing_back.rs", STORES[0]);
     assert_eq!(seen(deciding, by_reason), 1);
     assert_eq!(seen(deciding, "fn told(one: &Condition) -> bool {\n    one.is_told()\n}\n"), 1);
     assert_eq!(seen("decision/src/phase.rs", "status.pointer(\"/status/conditions\")\n"), 1);

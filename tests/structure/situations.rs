@@ -10,7 +10,7 @@ use super::sources::{Source, TREES, root, sources};
 fn module(path: &Path) -> Vec<String> {
     let below = path.with_extension("");
     let below =
-        ["src", "tests", "decision/tests"].iter().find_map(|tree| below.strip_prefix(tree).ok()).unwrap_or(&below);
+        ["src", "daemon/src", "tests", "decision/tests"].iter().find_map(|tree| below.strip_prefix(tree).ok()).unwrap_or(&below);
     // Unit tests of another crate are told with its name.
     let names = below.iter().map(|part| part.to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| name != "src").collect();

@@ -10,7 +10,9 @@ pub struct Source {
 }
 
 /// The trees of the program: its own, and those of the crates below it.
-pub const TREES: [&str; 4] = ["api/src", "decision/src", "simulation/src", "src"];
+pub const TREES: [&str; 5] = ["api/src", "decision/src", "simulation/src", "daemon/src", "src"];
+/// Those with rooms.
+pub const HOUSE: [&str; 2] = ["daemon/src", "src"];
 
 /// All sources of the program.
 pub fn program() -> Vec<Source> {
@@ -18,9 +20,9 @@ pub fn program() -> Vec<Source> {
 }
 
 impl Source {
-    /// The folder or file directly below `src/`, without its ending; in another crate the name of the crate.
+    /// The folder or file directly below a `src/`, without its ending; for the pure core the name of its crate.
     pub fn room(&self) -> String {
-        let below = self.path.strip_prefix("src").unwrap_or(&self.path);
+        let below = HOUSE.iter().find_map(|tree| self.path.strip_prefix(tree).ok()).unwrap_or(&self.path);
         Path::new(below.components().next().unwrap().as_os_str()).file_stem().unwrap().to_string_lossy().into_owned()
     }
 

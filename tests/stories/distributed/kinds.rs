@@ -4,7 +4,7 @@ use fhpa::install::kinds::{customizations, versions};
 use fhpa::install::permissions::ScaledKind;
 use fhpa::playground::json::{items, label, text};
 use fhpa::playground::objects::{Kind, Objects, Written};
-use fhpa::run::recovery::Recovery;
+use fhpa::recovery::Recovery;
 use serde_json::{Value, json};
 
 use super::recovery::{restore, run};

@@ -12,7 +12,7 @@ use embedded_apiserver::store::Backup;
 use fhpa::cli::recover::Run;
 use fhpa::playground::json::{int, items, text};
 use fhpa::playground::objects::{Objects, Written};
-use fhpa::run::recovery::Recovery;
+use fhpa::recovery::Recovery;
 use fhpa::runtime::lease_activity::LeaseLocation;
 use serde_json::{Value, json};
 

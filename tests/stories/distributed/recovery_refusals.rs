@@ -8,7 +8,7 @@ use embedded_apiserver::faults::{Access, Which};
 use embedded_apiserver::status::StatusError;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::member::Profile;
-use fhpa::run::recovery::Recovery;
+use fhpa::recovery::Recovery;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Api;

@@ -1,7 +1,7 @@
 //! Arguments that commands share, and the parts that all processes have in common: threads, signals, exit codes.
 
 mod controller;
-pub(crate) mod duration;
+pub mod duration;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -7,13 +7,11 @@ pub mod estimators;
 pub mod forecast;
 pub mod hand_back;
 pub mod process;
-pub mod recovery;
 pub mod review_log;
 pub mod review_metrics;
 mod roles;
 pub mod webhook;
 
-pub(crate) use args::duration;
-pub use args::{CentralizedArgs, ControlPlaneArgs, LeaseArgs, PatienceArgs};
+pub use args::{CentralizedArgs, ControlPlaneArgs, LeaseArgs, PatienceArgs, duration};
 
 pub use crate::estimator::grpc::Address as EstimatorAddress;

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 ///
 /// # Errors
 /// It is invalid; the text says what to write.
-pub(crate) fn within_an_hour(text: &str) -> Result<Duration, String> {
+pub fn within_an_hour(text: &str) -> Result<Duration, String> {
     within(text, SignedDuration::from_hours(1), "1h")
 }
 
@@ -16,7 +16,7 @@ pub(crate) fn within_an_hour(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// It is invalid; the text says what to write.
-pub(crate) fn within_a_day(text: &str) -> Result<Duration, String> {
+pub fn within_a_day(text: &str) -> Result<Duration, String> {
     within(text, SignedDuration::from_hours(24), "24h")
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn within_a_day(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// It is invalid; the text says what to write.
-pub(crate) fn positive_within_a_day(text: &str) -> Result<Duration, String> {
+pub fn positive_within_a_day(text: &str) -> Result<Duration, String> {
     let duration = within_a_day(text)?;
     if duration.is_zero() { Err("must be greater than 0".to_owned()) } else { Ok(duration) }
 }
