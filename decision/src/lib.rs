@@ -2,10 +2,10 @@
 
 pub mod api_version;
 pub mod backoff;
+pub mod binding_mark;
 pub mod capacity;
 pub mod cron;
 pub mod defaults;
-pub mod division;
 pub mod drift_backoff;
 pub mod drill;
 pub mod excerpt;
@@ -31,10 +31,10 @@ pub mod plan;
 pub mod promises;
 pub mod quantity;
 pub mod related_objects;
+pub mod scheduler_division;
 pub mod selector;
 pub mod showing;
 pub mod split;
 pub mod subject;
 pub mod suggestion;
-pub mod suspension;
 pub mod validation;

@@ -2,12 +2,12 @@
 
 use super::scenario::instant;
 use super::{Second, Timing, Workload};
-use decision::hpa::alike::Alike;
 use decision::hpa::behavior::{Behavior, Rules, Select};
 use decision::hpa::decide::{History, Policy, follow};
 use decision::hpa::limits::Range;
 use decision::hpa::metric::{Source, Target};
 use decision::hpa::replicas::Tolerance;
+use decision::hpa::uniform::Uniform;
 use decision::load::Load;
 use decision::plan::Bounds;
 use decision::split::Replicas;
@@ -88,7 +88,7 @@ impl Autoscaler {
         let (cpu, whole) = (is_cpu(source), matches!(target, Target::Value(_)));
         let counted = if cpu { reading.settled } else { reading.ready };
         let current = i32::try_from(reading.spec).unwrap_or(i32::MAX);
-        let alike = Alike {
+        let alike = Uniform {
             spec_replicas: current,
             counted,
             unready: if whole { 0 } else { reading.all.saturating_sub(counted) },
@@ -98,7 +98,7 @@ impl Autoscaler {
         self.load = (counted > 0).then_some(load).or(self.load);
         let at = instant(now);
         let wanted =
-            || if current == 0 { Alike::from_none(*target, value) } else { alike.replicas(*target, value, REQUEST) };
+            || if current == 0 { Uniform::from_none(*target, value) } else { alike.replicas(*target, value, REQUEST) };
         let written = follow(&self.policy, current, at, &mut self.history, wanted);
         if let Some(replicas) = written {
             self.history.scaled(&self.policy, current, replicas, at);

@@ -19,11 +19,11 @@ use crate::api::FederatedHPA;
 use crate::convert;
 use crate::decision::validation::Settings;
 use crate::install::apply::{each, each_metadata, place};
-use crate::install::effect::Effect;
 use crate::install::karmada::{self, Groups};
 use crate::install::manifests::{self, Manifest, Part};
-use crate::install::marks;
+use crate::install::members_left::Effect;
 use crate::install::remove::{self, Removed};
+use crate::install::suspended_bindings;
 use crate::run::hand_back::{self, LeaseHold};
 use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
 use crate::runtime::clock::{self, WallClock};
@@ -323,7 +323,7 @@ impl Removal {
             self.print_line(&format!("FederatedHPAs  failed: {failure}"));
             return false;
         }
-        let suspended = match marks::marked(&self.client).await {
+        let suspended = match suspended_bindings::marked(&self.client).await {
             Ok(suspended) => suspended.len(),
             Err(failure) => {
                 self.print_line(&format!("ResourceBindings  failed: {failure}"));

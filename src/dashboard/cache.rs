@@ -16,7 +16,7 @@ use super::packed::Packed;
 use crate::api::resource_binding::ResourceBindingSpec;
 use crate::api::{Cluster, CronFederatedHPA, FederatedHPA, ResourceBinding};
 use crate::controller::failure::Failure;
-use crate::controller::shared;
+use crate::controller::intern;
 use crate::decision::api_version::GROUP;
 use crate::decision::names;
 use crate::overview::drawing::Figures;
@@ -88,7 +88,7 @@ pub(super) struct Place {
 impl Place {
     fn of(view: &ClusterView) -> Self {
         Self {
-            cluster: shared::text(&view.name),
+            cluster: intern::text(&view.name),
             replicas: view.replicas.unwrap_or_default(),
             pressure: view.pressure(),
             bounded: view.max_replicas.is_some(),

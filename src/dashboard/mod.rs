@@ -5,7 +5,7 @@
 
 mod access;
 mod cache;
-mod checkup;
+mod doctor;
 mod drills;
 mod history;
 mod intake;
@@ -36,8 +36,8 @@ use crate::runtime::server::{Limits, Listener, Security};
 use crate::runtime::watch::{Readers, Watches};
 use access::Access;
 use cache::Cache;
-use checkup::Checkup;
-pub use checkup::Probes;
+use doctor::Checkup;
+pub use doctor::Probes;
 use drills::Drills;
 use preview::Preview;
 

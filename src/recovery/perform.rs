@@ -17,9 +17,9 @@ use crate::controller::managers;
 use crate::controller::request::send;
 use crate::decision::api_version::GROUP;
 use crate::decision::backoff::ErrorClass;
+use crate::decision::binding_mark;
 use crate::decision::names::{RETAIN_REPLICAS, execution_space, pointer_token};
 use crate::decision::plan::HpaVersion;
-use crate::decision::suspension;
 use crate::reconcile::federated_hpa::manifest::{Write, work_names, work_of};
 use crate::reconcile::federated_hpa::ownership::Whose;
 use crate::reconcile::federated_hpa::write::work::{WorkPlace, found_as, names_taken};
@@ -187,7 +187,7 @@ impl Recovery {
         }
         if let (true, Scaler::Distributed { hpa, .. }) = (division.suspend, &subject.seen.scaler) {
             spec.insert("suspension".to_owned(), json!({"scheduling": true}));
-            let marks = suspension::marks(&hpa.key().name, stored.suspended, stored.marked.is_some());
+            let marks = binding_mark::marks(&hpa.key().name, stored.suspended, stored.marked.is_some());
             metadata.insert("annotations".to_owned(), marks);
         }
         let patch = json!({"metadata": metadata, "spec": spec});

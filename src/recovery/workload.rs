@@ -11,7 +11,7 @@ use crate::decision::fleet::placement::Placement;
 use crate::decision::names::{RETAIN_REPLICAS, SUSPENDED_FOR};
 use crate::decision::plan::{Bounds, Policy};
 use crate::reconcile::federated_hpa::cache::entry::{FederatedHpaEntry, MemberHpa as StoredMemberHpa};
-use crate::reconcile::federated_hpa::write::counted::is_counted;
+use crate::reconcile::federated_hpa::write::binding_replicas::is_counted;
 use crate::reconcile::federated_hpa::{autoscaling_v1, names};
 
 /// What scales it.

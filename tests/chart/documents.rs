@@ -66,8 +66,10 @@ fn reasons() -> BTreeSet<String> {
     assert!(found.contains("NoCandidates"), "the notes were not read");
     let of_members = health::REASONS.iter().chain(&health::WELL).chain(&health::OWN);
     found.extend(of_members.map(|reason| (*reason).to_owned()));
-    for source in
-        sources("daemon/src/controller").into_iter().chain(sources("daemon/src/reconcile")).chain(sources("daemon/src/install/guard"))
+    for source in sources("daemon/src/controller")
+        .into_iter()
+        .chain(sources("daemon/src/reconcile"))
+        .chain(sources("daemon/src/install/guard"))
     {
         let code = source.code().map(|(_, line)| line.trim()).collect::<Vec<_>>().join(" ");
         for (at, _) in code.match_indices('"') {

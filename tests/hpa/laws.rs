@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fhpa::decision::hpa::alike::Alike;
 use fhpa::decision::hpa::behavior::{Behavior, Rules};
 use fhpa::decision::hpa::decide::{Decision, History, Policy, decide, follow};
 use fhpa::decision::hpa::limits::Range;
 use fhpa::decision::hpa::metric::{Metric, Reading, Sample, Source, Target};
 use fhpa::decision::hpa::pod::{Container, Phase, Pod, Readiness, ReadyCondition, Requests, Startup};
 use fhpa::decision::hpa::replicas::{Tolerance, Workload, replicas};
+use fhpa::decision::hpa::uniform::Uniform;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -184,7 +184,7 @@ proptest! {
         };
         let metric = Metric { source, target, reading };
         let one_by_one = replicas(&Workload { pods: &pods, ..workload(spec) }, &metric).ok().map(|(replicas, _)| replicas);
-        let alike = Alike { spec_replicas: spec, counted: settled, unready: starting, tolerance: Tolerance::default() };
+        let alike = Uniform { spec_replicas: spec, counted: settled, unready: starting, tolerance: Tolerance::default() };
         let counted = alike.replicas(target, value, 250);
         // A metric as a whole is there without a pod, too; a pod that does not count then says nothing.
         prop_assert!(counted == one_by_one || kind == 2 && settled == 0, "{counted:?} {one_by_one:?}");

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use fhpa::decision::hpa::clusters::{Cluster, ClusterMetric, Controls, Gathered, Readings, compute};
 use fhpa::decision::hpa::decide::{History, Policy};
 use fhpa::decision::hpa::limits::Range;
 use fhpa::decision::hpa::metric::{Reading, Sample, Source, Target};
+use fhpa::decision::hpa::multi_cluster::{Cluster, ClusterMetric, Controls, Gathered, Readings, compute};
 use fhpa::decision::hpa::pod::{Phase, Pod, Readiness, ReadyCondition, Requests, Startup};
 use fhpa::decision::hpa::replicas::Tolerance;
 use jiff::SignedDuration;

@@ -95,7 +95,8 @@ fn every_module_follows_the_arrows() {
 fn a_missing_arrow_is_seen() {
     let source = Source { path: "daemon/src/convert/plan.rs".into(), text: "use crate::run::process;\n".into() };
     assert_eq!(missing_arrows(&source), ["daemon/src/convert/plan.rs:1: convert -> run"]);
-    let source = Source { path: "daemon/src/estimator/mod.rs".into(), text: "use crate::{decision::path, api};\n".into() };
+    let source =
+        Source { path: "daemon/src/estimator/mod.rs".into(), text: "use crate::{decision::path, api};\n".into() };
     assert_eq!(missing_arrows(&source), ["daemon/src/estimator/mod.rs:1: estimator -> decision"]);
 }
 

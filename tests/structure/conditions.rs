@@ -12,7 +12,10 @@ const HANDLERS: &[(&str, &str)] = &[
     ("daemon/src/reconcile/cron_federated_hpa/report.rs", "post Events about it"),
     ("decision/src/health", "sum up the conditions of HPAs in members, to be shown"),
     ("decision/src/hpa/decide.rs", "make those of an HPA"),
-    ("daemon/src/reconcile/federated_hpa/write/apply.rs", "make the one that karmada-scheduler makes of a ResourceBinding"),
+    (
+        "daemon/src/reconcile/federated_hpa/write/apply.rs",
+        "make the one that karmada-scheduler makes of a ResourceBinding",
+    ),
     ("daemon/src/reconcile/federated_hpa/autoscaling_v1.rs", "convert those of the older API"),
     ("daemon/src/reconcile/federated_hpa/cache/hpa_status.rs", "store those of HPAs in members"),
     (
@@ -85,7 +88,7 @@ fn each_file_that_handles_conditions_does() {
 fn a_decision_by_a_condition_is_seen() {
     let seen = |path: &str, text: &str| decisions(&Source { path: path.into(), text: text.into() }).len();
     let by_reason = "let told = entry.condition(ASSIGNED).is_some_and(|one| one.reason.as_deref() == Some(WHY));\n";
-    let (deciding, storing) = ("daemon/src/reconcile/federated_hpa/handing_back.rs", STORES[0]);
+    let (deciding, storing) = ("daemon/src/reconcile/federated_hpa/release.rs", STORES[0]);
     assert_eq!(seen(deciding, by_reason), 1);
     assert_eq!(seen(deciding, "fn told(one: &Condition) -> bool {\n    one.is_told()\n}\n"), 1);
     assert_eq!(seen("decision/src/phase.rs", "status.pointer(\"/status/conditions\")\n"), 1);

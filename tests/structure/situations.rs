@@ -9,8 +9,10 @@ use super::sources::{Source, TREES, root, sources};
 /// The module of a file.
 fn module(path: &Path) -> Vec<String> {
     let below = path.with_extension("");
-    let below =
-        ["src", "daemon/src", "tests", "decision/tests"].iter().find_map(|tree| below.strip_prefix(tree).ok()).unwrap_or(&below);
+    let below = ["src", "daemon/src", "tests", "decision/tests"]
+        .iter()
+        .find_map(|tree| below.strip_prefix(tree).ok())
+        .unwrap_or(&below);
     // Unit tests of another crate are told with its name.
     let names = below.iter().map(|part| part.to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| name != "src").collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kube::core::ObjectMeta;
 
-use super::shared;
+use super::intern;
 
 /// Name of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +26,7 @@ impl Key {
     /// The key of a cached object: objects share namespaces, and names with other kinds and clusters.
     #[must_use]
     pub fn shared(namespace: &str, name: &str) -> Self {
-        Self { namespace: shared::text(namespace), name: shared::text(name) }
+        Self { namespace: intern::text(namespace), name: intern::text(name) }
     }
 
     /// The key of the cached object that has this metadata.

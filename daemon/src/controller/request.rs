@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::failure::{Asked, Failure, WriteError};
-use super::items::Items;
+use super::json_list::Items;
 use crate::runtime::control_plane::Streamed;
 use crate::runtime::leader::Leader;
 

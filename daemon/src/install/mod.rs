@@ -5,17 +5,17 @@
 pub mod apply;
 pub mod compare;
 pub mod doctor;
-pub mod effect;
 pub mod guard;
 pub mod karmada;
 pub mod kinds;
+pub mod members_left;
 
 pub mod manifests;
-pub mod marks;
 pub mod modes;
 pub mod permissions;
 pub mod policy;
 pub mod remove;
 pub mod schema_merge;
+pub mod suspended_bindings;
 pub mod upstream_webhooks;
 pub mod webhooks;

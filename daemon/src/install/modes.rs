@@ -9,7 +9,7 @@ use crate::api::FederatedHPA;
 use crate::controller::failure::Failure;
 use crate::decision::few::Few;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
-use crate::reconcile::federated_hpa::wholeness::{Wholeness, wholeness};
+use crate::reconcile::federated_hpa::crd_fields::{FieldState, field_state};
 
 /// All stored FederatedHPAs.
 ///
@@ -28,7 +28,7 @@ pub fn without_mode(objects: &[Value]) -> Vec<String> {
 /// Namespace and name, if it has no mode and never had one.
 fn undecided(object: Value) -> Option<String> {
     let entry = FederatedHpaEntry::of(&serde_json::from_value::<FederatedHPA>(object).ok()?);
-    let undecided = !entry.deleting() && matches!(wholeness(&entry, None), Wholeness::Undecided);
+    let undecided = !entry.deleting() && matches!(field_state(&entry, None), FieldState::Undecided);
     undecided.then(|| entry.key().to_string())
 }
 

@@ -13,15 +13,15 @@ mod local_time;
 mod overlap;
 mod parse_error;
 mod parser;
-pub mod room;
 mod run;
 mod schedule;
 mod sets;
 pub mod settle;
+pub mod size;
 pub mod supersede;
+mod syntax_help;
 mod unsatisfiable;
 pub mod upcoming;
-mod whole_text;
 pub mod zone_name;
 pub mod zones;
 

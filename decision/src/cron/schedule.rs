@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::local_time::Stepper;
 use super::parse_error::ScheduleError;
 use super::sets::Sets;
-use super::{parser, unsatisfiable, whole_text};
+use super::{parser, syntax_help, unsatisfiable};
 
 /// Longest text that is parsed, in bytes.
 const MAX_LENGTH: usize = 16 * 1024;
@@ -29,9 +29,9 @@ impl Schedule {
     /// The text cannot be parsed, or never fires; the message says what to write.
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
         if text.len() > MAX_LENGTH {
-            return Err(whole_text::too_long(text.len(), MAX_LENGTH));
+            return Err(syntax_help::too_long(text.len(), MAX_LENGTH));
         }
-        let sets = parser::parse(text).unwrap_or_else(|| Err(whole_text::error(text)))?;
+        let sets = parser::parse(text).unwrap_or_else(|| Err(syntax_help::error(text)))?;
         match unsatisfiable::reason(&sets) {
             Some(error) => Err(error),
             None => Ok(Self { sets, stepper: OnceLock::new() }),

@@ -5,15 +5,15 @@
 //! [`proposal`] turns metrics into a number of replicas, [`stabilization`] and [`limits`] turn that number into one
 //! that may be written, and [`decide`] combines them with the conditions that an HPA reports.
 
-pub mod alike;
 pub mod behavior;
-pub mod clusters;
 pub mod decide;
 pub mod limits;
 pub mod load;
 pub mod metric;
+pub mod multi_cluster;
 pub mod pod;
 pub mod proposal;
 pub mod replicas;
 pub mod selectors;
 pub mod stabilization;
+pub mod uniform;

@@ -13,7 +13,7 @@ use super::schedules::{NamedZones, Timing};
 use super::{ValidationContext, bounds};
 use crate::cron::Schedule;
 use crate::cron::ledger::{self, Action};
-use crate::cron::room::{self, Weight};
+use crate::cron::size::{self, Weight};
 use crate::finding::Findings;
 use crate::path::Path;
 use crate::subject::{CronFederatedHPA, Rule, TargetRef};
@@ -85,7 +85,7 @@ pub fn runnable(cron: &CronFederatedHPA<'_>, around: &ValidationContext<'_>) -> 
 /// Bytes available for the message of each failed run of `cron`; `None` when it could exceed the limit of the store.
 #[must_use]
 pub fn message_room(cron: &CronFederatedHPA<'_>) -> Option<usize> {
-    room::of_messages(cron.spec.rules.iter().map(|rule| Weight {
+    size::of_messages(cron.spec.rules.iter().map(|rule| Weight {
         name: rule.name.len(),
         timing: rule.schedule.len().saturating_add(rule.time_zone.as_deref().map_or(0, str::len)),
         successful_limit: limit(rule.successful_history_limit, 1).into(),

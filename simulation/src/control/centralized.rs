@@ -11,15 +11,15 @@ use crate::member::Command;
 use crate::scenario::instant;
 use crate::shared::Shared;
 use crate::{Second, Timing, Workload};
-use decision::division::{Candidate, divide};
 use decision::fleet::Readiness;
 use decision::fleet::candidates::CandidateCluster;
-use decision::hpa::clusters::{Cluster, ClusterMetric, Controls, Gathered, Readings, compute};
 use decision::hpa::decide::History;
 use decision::hpa::limits::Range;
 use decision::hpa::metric::{Reading, Sample, Target};
+use decision::hpa::multi_cluster::{Cluster, ClusterMetric, Controls, Gathered, Readings, compute};
 use decision::hpa::pod::{Phase, Pod, Readiness as PodReadiness, ReadyCondition, Requests, Startup};
 use decision::plan::{ClusterState, Policy};
+use decision::scheduler_division::{Candidate, divide};
 use decision::split::Replicas;
 
 /// A pod that settled has been ready for at least this long.

@@ -1,10 +1,10 @@
 //! `fhpa playground`: arguments -> a running playground, or a command to the running one.
 
+mod client;
 mod control;
 mod directory;
 mod samples;
 mod serving;
-mod word;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ impl Args {
             let directory = directory::Directory::find(directory)?;
             match word {
                 None => Box::pin(serving::serve(&start, &directory, preview)).await,
-                Some(word) => word::run(&word, &directory).await,
+                Some(word) => client::run(&word, &directory).await,
             }
         });
         runtime.shutdown_background();

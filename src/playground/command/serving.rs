@@ -63,7 +63,7 @@ struct Running {
 pub(super) async fn serve(start: &Start, directory: &Directory, preview: Arc<dyn Preview>) -> Result<(), Error> {
     let begun = clock::monotonic();
     if let Some(address) = directory.control()
-        && super::word::ask(address, "GET", "/status", &Value::Null).await.is_ok()
+        && super::client::ask(address, "GET", "/status", &Value::Null).await.is_ok()
     {
         return Err(Error::Running(directory.path().to_owned()));
     }

@@ -12,14 +12,14 @@ use super::detector::is_claimed;
 use super::placement::{affine, affinities, policy, taint, tolerations, weight};
 use super::workload_affinity::admits;
 use super::{Karmada, condition};
-use crate::decision::division::{self, Candidate};
 use crate::decision::fleet::taint::{NO_EXECUTE, NO_SCHEDULE};
 use crate::decision::plan::Policy;
 use crate::decision::quantity::{milli, whole};
+use crate::decision::scheduler_division::{self, Candidate};
 use crate::playground::clock::{parse, rfc3339};
 use crate::playground::json::{self, annotation, count, deleting, int, items, members, name, text, truth};
 use crate::playground::objects::Written;
-use crate::playground::pass::Pass;
+use crate::playground::step::Pass;
 
 /// Annotation of bindings: the placement that was last scheduled, as JSON.
 pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";
@@ -239,7 +239,7 @@ fn divide(binding: &Value, clusters: &[&Value]) -> Result<Vec<Value>, Unschedula
             last: if afresh { 0 } else { last(binding, name(cluster)) },
         })
         .collect();
-    let shares = division::divide(policy, wanted, &candidates).map_err(|room| {
+    let shares = scheduler_division::divide(policy, wanted, &candidates).map_err(|room| {
         Unschedulable("Unschedulable", format!("Clusters available replicas {room} are not enough to schedule."))
     })?;
     Ok(listed(shares))

@@ -16,7 +16,7 @@ use crate::decision::backoff::ErrorClass;
 use crate::install::apply::{self, list, place, wanted};
 use crate::install::compare::differences;
 use crate::install::manifests::{self, Manifest, Part};
-use crate::install::marks;
+use crate::install::suspended_bindings;
 use crate::install::webhooks::{self, FAILURE_POLICY};
 
 /// Most names in one finding.
@@ -161,7 +161,7 @@ pub(super) async fn suspended(context: &Context) -> Finding {
         reason::FORBIDDEN => Finding::new(CHECK, CheckState::Skipped, failure.message, READER),
         _ => Finding::fail(CHECK, failure.message, ""),
     };
-    let marked = match marks::marked(&context.client).await {
+    let marked = match suspended_bindings::marked(&context.client).await {
         Ok(marked) => marked,
         Err(failure) => return failed(failure),
     };
@@ -177,11 +177,11 @@ pub(super) async fn suspended(context: &Context) -> Finding {
         Err(failure) => return failed(failure),
     };
     let count = marked.len();
-    let unserved = marks::unserved(marked, &hpas);
+    let unserved = suspended_bindings::unserved(marked, &hpas);
     if unserved.is_empty() {
         return Finding::ok(CHECK, format!("a FederatedHPA acts on each of {count}"));
     }
-    let name = |one: &marks::Marked| format!("{}/{} (for {})", one.namespace, one.name, one.owner);
+    let name = |one: &suspended_bindings::Marked| format!("{}/{} (for {})", one.namespace, one.name, one.owner);
     let names: Vec<String> = unserved.iter().take(MAX_NAMES).map(name).collect();
     let more = unserved.len().saturating_sub(names.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

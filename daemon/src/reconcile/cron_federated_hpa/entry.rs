@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::whole::Wholeness;
+use super::crd_fields::FieldState;
 use crate::api::hpa_status::Condition;
 use crate::controller::key::Key;
-use crate::controller::own::Own;
+use crate::controller::owned_api::Own;
 use crate::controller::table::Item;
 use crate::decision::cron::ledger::{Baseline, History};
 use crate::decision::cron::settle::Attempt;
@@ -37,7 +37,7 @@ pub struct Entry {
     /// Its status.
     pub remembered: Remembered,
     /// Whether fields of it were lost.
-    pub wholeness: Wholeness,
+    pub fields: FieldState,
     /// Whether it has any annotation.
     pub annotated: bool,
     /// Runs that this process executed on the target, and that have no record in the status yet.

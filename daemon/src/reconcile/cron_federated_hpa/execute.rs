@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use super::entry::Entry;
 use crate::controller::failure::{Failure, WriteError, reason};
+use crate::controller::intern;
 use crate::controller::key::Key;
-use crate::controller::shared;
 use crate::decision::backoff::ErrorClass;
 use crate::decision::cron::ledger::{Action, Due, Rule};
 use crate::decision::cron::settle::{Attempt, Outcome};
@@ -155,5 +155,5 @@ fn attempted(run: &Run<'_>, at: Timestamp, result: &Result<(), Failure>) -> Atte
         Ok(()) => Outcome::Executed(*action),
         Err(failure) => Outcome::Postponed(failure.message.clone()),
     };
-    Attempt { rule: shared::text(rule.name), scheduled: due.scheduled, at, outcome }
+    Attempt { rule: intern::text(rule.name), scheduled: due.scheduled, at, outcome }
 }

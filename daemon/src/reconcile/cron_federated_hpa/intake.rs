@@ -5,12 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::cache::CronCache;
+use super::crd_fields::FieldState;
 use super::entry::{Entry, Remembered, Target};
-use super::whole::Wholeness;
 use crate::api::CronFederatedHPA;
 use crate::api::cron_federated_hpa::CronFederatedHPAStatus;
+use crate::controller::intern::{self, Shared};
 use crate::controller::key::Key;
-use crate::controller::shared::{self, Shared};
 use crate::convert::cron_status;
 use crate::decision::cron::Schedule;
 use crate::decision::cron::ledger::History;
@@ -63,7 +63,7 @@ impl Reader {
                 histories: status.map(Self::remember).unwrap_or_default(),
                 conditions: status.and_then(|status| status.conditions.clone()).unwrap_or_default(),
             },
-            wholeness: Wholeness::of(cron),
+            fields: FieldState::of(cron),
             annotated: metadata.annotations.is_some(),
             unrecorded: Box::default(),
         }
@@ -80,7 +80,7 @@ impl Reader {
         };
         let mut runnable = runnable(&cron_status::cron_subject(cron), &around);
         for rule in &mut runnable.rules {
-            rule.name = shared::text(&rule.name);
+            rule.name = intern::text(&rule.name);
             if let Ok(timing) = &mut rule.timing {
                 timing.schedule = self.schedules.keep(Schedule::clone(&timing.schedule));
             }
@@ -91,7 +91,7 @@ impl Reader {
     fn remember(status: &CronFederatedHPAStatus) -> Vec<History> {
         let mut histories = cron_status::histories(status);
         for history in &mut histories {
-            history.rule = shared::text(&history.rule);
+            history.rule = intern::text(&history.rule);
         }
         histories
     }
@@ -100,10 +100,10 @@ impl Reader {
 fn target(cron: &CronFederatedHPA) -> Target {
     let target = &cron.spec.scale_target_ref;
     Target {
-        namespace: shared::text(cron.metadata.namespace.as_deref().unwrap_or_default()),
-        api_version: shared::text(&target.api_version),
-        kind: shared::text(&target.kind),
-        name: shared::text(&target.name),
+        namespace: intern::text(cron.metadata.namespace.as_deref().unwrap_or_default()),
+        api_version: intern::text(&target.api_version),
+        kind: intern::text(&target.kind),
+        name: intern::text(&target.name),
     }
 }
 

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::entry::Entry;
 use crate::decision::cron::ledger::{Agenda, Due, History, Rule};
-use crate::decision::cron::room;
 use crate::decision::cron::settle::{Attempt, attempt, settle};
+use crate::decision::cron::size;
 use crate::decision::validation::runnable::{RunnableRule, RunnableTiming};
 
 /// Runs of one object at one moment.
@@ -42,7 +42,7 @@ impl Observed {
         };
         let mut histories: Vec<History> = entry.runnable.rules.iter().enumerate().map(history).collect();
         for failure in histories.iter_mut().flat_map(|history| history.failures.iter_mut()) {
-            failure.message.truncate(room::fit(&failure.message, entry.runnable.message_room).len());
+            failure.message.truncate(size::fit(&failure.message, entry.runnable.message_room).len());
         }
         histories
     }

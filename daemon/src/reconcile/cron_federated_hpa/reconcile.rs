@@ -13,15 +13,15 @@ use tokio::sync::OwnedMutexGuard;
 use tracing::{info, warn};
 
 use super::cache::CronCache;
-use super::confirm::Confirmer;
+use super::crd_fields::FieldState;
 use super::entry::Entry;
 use super::execute::Executor;
 use super::observe::{Observed, observe};
+use super::read_before_run::Confirmer;
 use super::report::Reporter;
 use super::restore::make_whole;
 use super::shared_target::{Lanes, sort};
 use super::status::{self, Tried};
-use super::whole::Wholeness;
 use crate::controller::engine::{Ended, QueueStats, Worker};
 use crate::controller::failure::{Failure, WriteError};
 use crate::controller::key::Key;
@@ -143,11 +143,11 @@ impl CronWorker {
             self.reporter.overdue(key, 0, None);
             return Ok(Ended { retry_state: None, wake: None, retry: None });
         };
-        match &entry.wholeness {
-            Wholeness::Whole => {}
-            Wholeness::Lost(_) => return self.restore(leader, key, &entry, retry_state).await,
+        match &entry.fields {
+            FieldState::Complete => {}
+            FieldState::Pruned(_) => return self.restore(leader, key, &entry, retry_state).await,
             // The watch delivers the restored object.
-            Wholeness::Uncopied(_) => {
+            FieldState::NeedsCopy(_) => {
                 if self.copy(leader, key, &entry).await? {
                     let retry_state = (!retry_state.is_over()).then_some(retry_state);
                     return Ok(Ended { retry_state, wake: None, retry: None });
@@ -270,7 +270,7 @@ impl CronWorker {
     ) -> Result<Ended<CronRetryState>, LeaseLost> {
         match make_whole(&self.client, leader, key, entry).await {
             Ok(()) => {
-                self.reporter.restored(leader, key, entry, &entry.wholeness.lost());
+                self.reporter.restored(leader, key, entry, &entry.fields.lost());
                 let retry_state = (!retry_state.is_over()).then_some(retry_state);
                 Ok(Ended { retry_state, wake: None, retry: None })
             }

@@ -11,7 +11,7 @@ use tokio::sync::{Mutex as Lane, OwnedMutexGuard};
 use super::cache::CronCache;
 use super::entry::{Entry, TargetKey};
 use super::execute::Run;
-use crate::controller::shared;
+use crate::controller::intern;
 use crate::decision::cron::ledger::{Due, Rule, SKEW};
 use crate::decision::cron::settle::{Attempt, Outcome};
 use crate::decision::cron::supersede::{Later, what_stands};
@@ -57,7 +57,7 @@ pub fn sort<'a>(
         match what_stands(rule.action, due.scheduled, &later) {
             Ok(action) => runs.push(Run { due, rule, action }),
             Err(why) => attempts.push(Attempt {
-                rule: shared::text(rule.name),
+                rule: intern::text(rule.name),
                 scheduled: due.scheduled,
                 at: now,
                 outcome: Outcome::Superseded(why),

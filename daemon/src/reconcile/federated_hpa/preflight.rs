@@ -75,7 +75,7 @@ const UNDIVIDED: SignedDuration = SignedDuration::from_secs(60);
 impl FederatedHpaWorker {
     /// Checks, and adds the finalizer to the FederatedHPA if all is well.
     pub(crate) async fn begin(&self, leader: &Leader, view: &View) -> Result<Progress, WriteError> {
-        match kind::fits(&self.live, &view.federated_hpa) {
+        match retention::fits(&self.live, &view.federated_hpa) {
             // The kinds are being listed.
             Err(failure) if failure.class == ErrorClass::Transient => {
                 self.report_unplanned(leader, view, failure.reason, failure.message).await?;

@@ -7,8 +7,9 @@ use tracing::warn;
 
 use super::cache::View;
 use super::cache::entry::Binding;
-use super::carry_out::{Outcome, carry_out};
+use super::crd_fields::FieldState;
 use super::evictions::evicts_unreplaced;
+use super::execute::{Outcome, execute};
 use super::observe::confirmation;
 use super::observe::foreign_hpas::{self, Found};
 use super::observe::members::TIMES;
@@ -18,11 +19,10 @@ use super::observe::{Observed, PlacementSpec, observe, whole_seconds, workload};
 use super::preflight::divided;
 use super::progress::{LOOK_AGAIN, Progress, Published};
 use super::status;
-use super::wholeness::Wholeness;
 use super::worker::FederatedHpaWorker;
 use super::write::apply::ApplyContext;
-use super::write::counted::is_counted;
-use super::write::rewrite;
+use super::write::binding_replicas::is_counted;
+use super::write::resend;
 use super::write::takeover::Taken;
 use crate::api::federated_hpa::FederatedHPAStatus;
 use crate::controller::engine::Ended;
@@ -166,8 +166,8 @@ impl FederatedHpaWorker {
     ) -> Result<Progress, WriteError> {
         let entry = &view.federated_hpa;
         let key = entry.key();
-        let wholeness = self.wholeness(entry);
-        let phase = phase(&self.facts(view, matches!(wholeness, Wholeness::Whole)));
+        let fields = self.field_state(entry);
+        let phase = phase(&self.facts(view, matches!(fields, FieldState::Complete)));
         if !phase.hands_back() {
             // A hand-back that did not happen: the next one may wait as long.
             self.takeover.releases.forget(&key);
@@ -183,7 +183,7 @@ impl FederatedHpaWorker {
             }
         }
         match phase {
-            ObjectPhase::Incomplete => self.complete(leader, entry, wholeness).await,
+            ObjectPhase::Incomplete => self.complete(leader, entry, fields).await,
             ObjectPhase::Suspended => self.suspend(leader, view).await,
             ObjectPhase::HandingBack => self.release(leader, view).await,
             ObjectPhase::Released => {
@@ -291,7 +291,7 @@ impl FederatedHpaWorker {
         let evicts = evicts_unreplaced(binding, &plan);
         let selected = observed.selected();
         let about = ApplyContext { leader, view, binding, group: observed.group, evicts, selected: &selected };
-        let Outcome { wrote, failed, stale } = carry_out(&self.applier, about, &plan).await?;
+        let Outcome { wrote, failed, stale } = execute(&self.applier, about, &plan).await?;
         let failed = failed.or(untaken);
         if wrote && failed.is_none() {
             return Ok(Progress::Wrote);
@@ -370,7 +370,7 @@ impl FederatedHpaWorker {
         }
         let pods = (!observed.unready.is_empty()).then(|| now.checked_add(TIMES.fresh).ok()).flatten();
         let foreign = foreign_hpas::refresh(&self.live, view, now);
-        let missed = rewrite::next(view, now);
+        let missed = resend::next(view, now);
         confirmation::refresh(&self.live, view, now).into_iter().chain(pods).chain(foreign).chain(missed).min()
     }
 }

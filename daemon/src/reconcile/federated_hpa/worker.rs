@@ -7,13 +7,13 @@ use kube::Client;
 use super::cache::entry::FederatedHpaEntry;
 use super::centralized::{self, Centralized};
 use super::coverage::Coverage;
+use super::crd_fields::{FieldState, field_state};
 use super::observe::failover::Queue;
 use super::observe::live_state::LiveState;
 use super::pauses::Pauses;
 use super::status::report::Reporter;
 use super::status::shown::TooLarge;
 use super::status::throttle::StatusThrottle;
-use super::wholeness::{Wholeness, wholeness};
 use super::write::apply::Applier;
 use super::write::leader_resync::LeaderResync;
 use super::write::takeover::Takeover;
@@ -113,8 +113,8 @@ impl FederatedHpaWorker {
     }
 
     /// The state of the object. It does not matter for an object whose workload is handed back.
-    pub(super) fn wholeness(&self, entry: &FederatedHpaEntry) -> Wholeness {
-        if self.retiring || entry.deleting() { Wholeness::Whole } else { wholeness(entry, self.stored_mode) }
+    pub(super) fn field_state(&self, entry: &FederatedHpaEntry) -> FieldState {
+        if self.retiring || entry.deleting() { FieldState::Complete } else { field_state(entry, self.stored_mode) }
     }
 
     /// Whether to take over or keep the workload.

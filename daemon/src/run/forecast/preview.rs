@@ -11,13 +11,13 @@ use crate::api::FederatedHPA;
 use crate::convert::fleet::number;
 use crate::decision::defaults::Mode;
 use crate::decision::finding::Warning;
-use crate::decision::hpa::clusters::compute;
 use crate::decision::hpa::decide::History;
 use crate::decision::hpa::limits::Range;
+use crate::decision::hpa::multi_cluster::compute;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
-use crate::reconcile::federated_hpa::write::counted::handed_back;
+use crate::reconcile::federated_hpa::write::binding_replicas::handed_back;
 
 /// Name of the rule of these warnings.
 const RULE: &str = "preview";

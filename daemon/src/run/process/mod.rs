@@ -1,12 +1,12 @@
 //! A complete process: bound -> running -> drained. `fhpa webhook`, `fhpa controller` and `fhpa run` use it, and so do
 //! tests.
 
-mod acting;
-mod guarding;
+mod certificate;
+mod controller;
+mod guard;
 mod options;
-mod serving;
-mod sharing;
 mod tasks;
+mod webhook;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch as channel;
 use tracing::{info, warn};
 
-use self::acting::Acting;
-use self::serving::{Serving, Unbound};
+use self::controller::Acting;
 use self::tasks::Tasks;
+use self::webhook::{Serving, Unbound};
 use crate::admission::review::{Frozen, Idle, Preview, Reviewer};
 use crate::admission::router::ReviewFn;
 use crate::decision::related_objects::{NoRelatedObjects, RelatedObjects};
@@ -36,7 +36,7 @@ use crate::runtime::tls;
 use crate::runtime::watch::{Definitions, Index, Readers, Watches};
 use crate::runtime::zones::ZoneDatabase;
 
-pub use serving::review_slots;
+pub use webhook::review_slots;
 
 pub use options::{
     AdminPort, Centralized, Certificate, CertificateOrigin, ControlPlane, ControllerOptions, Drain, Ended, Error,

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::super::outline::{CodedMessage, Target};
 use super::members::title;
 use crate::api::FederatedHPA;
-use crate::decision::hpa::clusters::{Cluster, ClusterMetric, Observed, Readings, partial};
 use crate::decision::hpa::metric::{self, Metric, Reading};
+use crate::decision::hpa::multi_cluster::{Cluster, ClusterMetric, Observed, Readings, partial};
 use crate::decision::hpa::pod::Pod;
 use crate::decision::hpa::replicas::replicas;
 use crate::decision::quantity::from_milli;
@@ -102,7 +102,7 @@ impl Outline {
             reason: condition.reason,
             message: condition.message.clone(),
         });
-        let note = |silent: &crate::decision::hpa::clusters::Silent| CodedMessage {
+        let note = |silent: &crate::decision::hpa::multi_cluster::Silent| CodedMessage {
             code: "MissingData",
             message: format!("{}: {}", silent.cluster, silent.why),
         };

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::api::ResourceBinding;
 use crate::api::resource_binding::{AggregatedStatus, WorkloadStatus};
+use crate::controller::intern::{self, Shared};
 use crate::controller::key::Key;
-use crate::controller::shared::{self, Shared};
 use crate::controller::table::Item;
 use crate::decision::api_version::ApiVersion;
 use crate::decision::fleet::api_enablements::GroupVersionKind;
@@ -106,10 +106,10 @@ impl Binding {
         let stored = std::mem::take(&mut object.spec.placement);
         let applied = applied.as_ref() == Some(&stored);
         let reports = std::mem::take(&mut object.status.aggregated_status);
-        let report = |one: AggregatedStatus| (shared::text(&one.cluster_name), REPORTS.keep(Report::of(one)));
+        let report = |one: AggregatedStatus| (intern::text(&one.cluster_name), REPORTS.keep(Report::of(one)));
         let reports = reports.into_iter().map(report).collect();
         let entries = std::mem::take(&mut object.spec.clusters);
-        let entries = entries.into_iter().map(|entry| (shared::text(&entry.name), entry.replicas)).collect();
+        let entries = entries.into_iter().map(|entry| (intern::text(&entry.name), entry.replicas)).collect();
         let (key, placement) = (Key::of(&object.metadata), Placed::shared(stored));
         Self { key, object, placement, applied, entries, reports }
     }

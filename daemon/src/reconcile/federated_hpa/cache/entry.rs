@@ -14,10 +14,10 @@ use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHP
 use crate::api::hpa::CrossVersionObjectReference;
 use crate::api::hpa_status::Condition;
 use crate::api::{Cluster, FederatedHPA};
+use crate::controller::intern::{self, Shared};
 use crate::controller::key::Key;
 use crate::controller::managers;
-use crate::controller::own::Own;
-use crate::controller::shared::{self, Shared};
+use crate::controller::owned_api::Own;
 use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::capacity::Summary;
@@ -73,7 +73,7 @@ impl FederatedHpaEntry {
         });
         let (conditions, desired, shown) = lists.unwrap_or_default();
         let desired = desired.map(|all| all.into_iter().map(bounds).collect());
-        let hpa = |part: ClusterHPAStatus| (shared::text(&part.cluster_name), HpaStatus::shared(part.status));
+        let hpa = |part: ClusterHPAStatus| (intern::text(&part.cluster_name), HpaStatus::shared(part.status));
         let shown = shown.map(|all| all.into_iter().map(hpa).collect());
         let key = Key::of(&object.metadata);
         Self { key, object, conditions, desired, shown, target, taken_over, upstream, overwritten }

@@ -10,8 +10,8 @@ use parking_lot::MutexGuard;
 
 use super::binding::{Affinity, Binding};
 use super::{Cache, Inner};
+use crate::controller::intern::{self, Shared};
 use crate::controller::key::Key;
-use crate::controller::shared::{self, Shared};
 use crate::controller::table::{Change, Item as _};
 use crate::decision::fleet::workload_affinity::{ClusterNames, Neighbours};
 use crate::decision::plan::Plan;
@@ -84,7 +84,7 @@ impl Groups {
         let Some(binding) = change.after.as_ref().filter(|_| !groups.is_empty()) else {
             return self.set(key, known, None);
         };
-        let entries = kept(binding.entries().map(|(cluster, _)| shared::text(cluster)));
+        let entries = kept(binding.entries().map(|(cluster, _)| intern::text(cluster)));
         let assigned = known.as_ref().map(|known| Arc::clone(&known.assigned)).unwrap_or_default();
         self.set(key, known, Some(Member { groups, entries, assigned }))
     }
@@ -202,7 +202,7 @@ impl Cache {
             return true;
         }
         let bounded = plan.shares.iter().filter(|share| share.target.is_some());
-        let clusters = bounded.map(|share| shared::text(share.cluster));
+        let clusters = bounded.map(|share| intern::text(share.cluster));
         let mut inner = self.inner.lock();
         let concerned = inner.groups.assign((owner, binding.key()), clusters, seen);
         self.concern(inner, concerned.as_ref());
@@ -242,7 +242,7 @@ impl Inner {
 }
 
 fn group(binding: &Key) -> impl Fn((Affinity, &str)) -> GroupKey + use<'_> {
-    |(affinity, name)| (affinity, Arc::clone(&binding.namespace), shared::text(name))
+    |(affinity, name)| (affinity, Arc::clone(&binding.namespace), intern::text(name))
 }
 
 #[cfg(test)]

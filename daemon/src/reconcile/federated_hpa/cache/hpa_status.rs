@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
-use crate::controller::shared::Shared;
+use crate::controller::intern::Shared;
 
 /// The status of an HPA. That of a Work and the one that its FederatedHPA shows are stored once.
 #[derive(Clone, Debug, Default, PartialEq)]

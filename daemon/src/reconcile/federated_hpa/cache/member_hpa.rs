@@ -13,8 +13,8 @@ use crate::api::Work;
 use crate::api::hpa::MetricSpec;
 use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
 use crate::api::work::WorkCondition;
+use crate::controller::intern::{self, Shared};
 use crate::controller::key::Key;
-use crate::controller::shared::{self, Shared};
 use crate::controller::table::Item;
 use crate::convert;
 use crate::decision::health::{AMBIGUOUS, DISABLED, SCALING_ACTIVE};
@@ -144,8 +144,8 @@ impl MemberHpa {
             owner: owner.map(|(namespace, name)| OWNERS.keep(Key::shared(namespace, name))),
             hpa,
             token: token.into(),
-            workload: shared::text(&workload(manifest)),
-            content: shared::text(content),
+            workload: intern::text(&workload(manifest)),
+            content: intern::text(content),
             asked: digest(manifest),
             edited: false,
             status: HpaStatus::shared(status),

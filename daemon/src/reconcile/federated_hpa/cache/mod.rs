@@ -12,9 +12,9 @@ pub mod entry;
 mod groups;
 mod hpa_status;
 mod intake;
-mod marks;
 mod member_hpa;
-pub mod reading;
+pub mod relist;
+mod suspended_bindings;
 mod view;
 
 use std::collections::BTreeSet;
@@ -28,8 +28,8 @@ use self::entry::{Binding, ClusterEntry, FederatedHpaEntry, MemberHpa, target_of
 use self::groups::{Groups, NeighbourClusters};
 use self::intake::CachedKind;
 pub use self::intake::{MEASUREMENTS, Reader};
-pub use self::marks::Marked;
-use self::marks::Marks;
+pub use self::suspended_bindings::Marked;
+use self::suspended_bindings::Marks;
 pub use self::view::{Fleet, View};
 use crate::api::{FederatedHPA, ResourceBinding, Work};
 use crate::controller::key::Key;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::metrics::MetricsApiResponse;
 use super::readings::in_cluster;
-use crate::decision::hpa::clusters::{Cluster, Readings, Silent};
 use crate::decision::hpa::metric::{Reading, Source};
+use crate::decision::hpa::multi_cluster::{Cluster, Readings, Silent};
 use crate::decision::hpa::pod::Pod;
 
 /// Name of the adapter, where it is reported like a cluster.

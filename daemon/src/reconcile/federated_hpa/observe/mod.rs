@@ -5,12 +5,12 @@ pub mod confirmation;
 pub mod failover;
 pub mod foreign_hpa;
 pub mod foreign_hpas;
-pub mod kind;
 mod known;
 pub mod live_state;
 pub mod member_reads;
 pub mod members;
 pub mod promised;
+pub mod retention;
 pub mod upstream;
 
 use std::sync::Arc;
@@ -214,7 +214,7 @@ pub fn observe<'a>(
         unplaced: Vec::new(),
         no_nodes: Vec::new(),
         unread: confirmation::unread(live, view),
-        unkept: kind::unfit(live, &view.federated_hpa),
+        unkept: retention::unfit(live, &view.federated_hpa),
         foreign: foreign_hpas::found(live, view, foreign_hpas::ambiguous(view)),
         unsupported: binding.unsupported(),
         unmet,

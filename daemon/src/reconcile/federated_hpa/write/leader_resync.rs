@@ -14,7 +14,7 @@ use crate::controller::failure::{Asked, Failure};
 use crate::controller::request::send;
 use crate::decision::backoff;
 use crate::reconcile::federated_hpa::cache::Cache;
-use crate::reconcile::federated_hpa::cache::reading::ListHandler;
+use crate::reconcile::federated_hpa::cache::relist::ListHandler;
 use crate::runtime::clock::steady;
 use crate::runtime::leader::Leader;
 use crate::runtime::watch::{MANAGED_BY, OURS};

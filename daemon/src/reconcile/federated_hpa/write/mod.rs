@@ -2,12 +2,12 @@
 //! to the API server.
 
 pub mod apply;
-pub mod counted;
+pub mod binding_replicas;
 pub mod leader_resync;
+mod member_scales;
 pub mod release;
 mod releases;
-mod requested;
-pub mod rewrite;
+pub mod resend;
 pub mod takeover;
 mod unlabel;
 pub mod work;

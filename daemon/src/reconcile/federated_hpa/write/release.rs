@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::apply::{Applier, ApplyContext};
-use super::counted::{is_counted, whole};
+use super::binding_replicas::{is_counted, whole};
 use super::releases::{PATIENCE, ReleaseProgress, Scaling};
 use super::takeover::{Takeover, labelled, target};
 use super::writer::Scalable;

@@ -18,7 +18,7 @@ use crate::controller::key::Key;
 use crate::controller::managers;
 use crate::controller::request::{send, write};
 use crate::decision::backoff::ErrorClass;
-use crate::decision::suspension;
+use crate::decision::binding_mark;
 use crate::reconcile::federated_hpa::cache::View;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::federated_hpa::names;
@@ -98,7 +98,7 @@ impl Takeover {
         let key = view.federated_hpa.key();
         let suspended = binding.suspended() && binding.marked() == Some(&key.name);
         if !suspended {
-            let marks = suspension::marks(&key.name, binding.suspended(), binding.marked().is_some());
+            let marks = binding_mark::marks(&key.name, binding.suspended(), binding.marked().is_some());
             let patch = json!({"metadata": {"annotations": marks}, "spec": {"suspension": {"scheduling": true}}});
             self.writer.binding(leader, &binding.object, patch, false).await?;
         }

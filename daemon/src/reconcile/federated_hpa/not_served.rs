@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::cache::View;
 use super::cache::entry::{Binding, FederatedHpaEntry};
+use super::crd_fields::{FieldState, UNDECIDED};
 use super::observe::upstream::UPSTREAM_IDLE;
 use super::preflight::divisible;
 use super::progress::{Progress, bound};
 use super::status;
 use super::status::conditions;
-use super::wholeness::{UNDECIDED, Wholeness};
 use super::worker::FederatedHpaWorker;
 use super::write::takeover::target;
 use crate::controller::failure::{Failure, WriteError, reason};
@@ -24,18 +24,18 @@ impl FederatedHpaWorker {
         &self,
         leader: &Leader,
         entry: &FederatedHpaEntry,
-        wholeness: Wholeness,
+        fields: FieldState,
     ) -> Result<Progress, WriteError> {
-        match wholeness {
-            Wholeness::Whole => Ok(Progress::Settled(None)),
-            Wholeness::Unknown(why) => self.mode_unknown(leader, entry, why).await,
-            Wholeness::Undecided => self.mode_unknown(leader, entry, UNDECIDED).await,
-            Wholeness::Lost(patch, fields) => {
+        match fields {
+            FieldState::Complete => Ok(Progress::Settled(None)),
+            FieldState::Unrecoverable(why) => self.mode_unknown(leader, entry, why).await,
+            FieldState::Undecided => self.mode_unknown(leader, entry, UNDECIDED).await,
+            FieldState::Pruned(patch, fields) => {
                 self.writer.federated_hpa_as(managers::MIRROR, leader, entry, patch).await?;
                 self.reporter.restored(leader, entry, &fields);
                 Ok(Progress::Wrote)
             }
-            Wholeness::Uncopied(patch) => {
+            FieldState::NeedsCopy(patch) => {
                 self.writer.federated_hpa_as(managers::MIRROR, leader, entry, patch).await?;
                 Ok(Progress::Wrote)
             }

@@ -6,7 +6,7 @@ use crate::hpa::pod::Startup;
 
 /// The pods of a workload, all identical.
 #[derive(Clone, Copy, Debug)]
-pub struct Alike {
+pub struct Uniform {
     /// Replicas requested now.
     pub spec_replicas: i32,
     /// Pods whose samples count.
@@ -17,7 +17,7 @@ pub struct Alike {
     pub tolerance: Tolerance,
 }
 
-impl Alike {
+impl Uniform {
     /// Replicas for a metric with the same `value` on each counted pod; `request` is the request of each pod, for a
     /// utilization. The result is that of [`super::replicas::replicas`] for such pods; `None` where no pod counts.
     #[must_use]

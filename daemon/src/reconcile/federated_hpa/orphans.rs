@@ -15,7 +15,7 @@ use super::cache::{Marked, View};
 use super::progress::{Progress, UNSEEN};
 use super::worker::FederatedHpaWorker;
 use super::write::release::{Release, Released};
-use super::write::rewrite;
+use super::write::resend;
 use crate::api::FederatedHPA;
 use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::hpa::CrossVersionObjectReference;
@@ -82,10 +82,10 @@ impl FederatedHpaWorker {
             }
         };
         let now = (self.clock)();
-        for action in rewrite::deletions(left, now) {
+        for action in resend::deletions(left, now) {
             self.applier.apply_hpa(leader, left, &action).await?;
         }
-        Ok(rewrite::next(left, now))
+        Ok(resend::next(left, now))
     }
 
     /// What a FederatedHPA left that is gone.

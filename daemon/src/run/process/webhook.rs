@@ -10,8 +10,8 @@ use hyper::body::Incoming;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
+use super::certificate::ReloadedCertificate;
 use super::options::{Drain, Ended, Error, WebhookOptions};
-use super::sharing::ReloadedCertificate;
 use super::tasks::{Done, Tasks};
 use crate::admission::body;
 use crate::admission::router::{Clock, Response, ReviewFn, ReviewSlots, WebhookState, answer};

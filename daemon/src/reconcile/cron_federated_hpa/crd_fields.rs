@@ -11,26 +11,26 @@ use crate::decision::validation::schedules::delays;
 
 /// State of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Wholeness {
+pub enum FieldState {
     /// Complete.
     #[default]
-    Whole,
+    Complete,
     /// Complete; the annotation must be set to this text.
-    Uncopied(Box<str>),
+    NeedsCopy(Box<str>),
     /// A foreign CRD pruned `maxDelaySeconds` of these rules, given by index, name and value.
-    Lost(Box<[(usize, Box<str>, i64)]>),
+    Pruned(Box<[(usize, Box<str>, i64)]>),
 }
 
-impl Wholeness {
+impl FieldState {
     /// The state of an object. Without a readable copy a rule counts as complete: the lost field is only how late a run
     /// may be.
     #[must_use]
     pub fn of(cron: &CronFederatedHPA) -> Self {
         let notes = own::notes(&mirror::OF_CRON_FEDERATED_HPA, &cron.metadata);
         match mirror::judge(&own::cron_federated_hpa(cron), &notes) {
-            MirrorState::Whole | MirrorState::Unknown => Self::Whole,
+            MirrorState::Whole | MirrorState::Unknown => Self::Complete,
             MirrorState::Uncopied(wanted) => {
-                wanted.spec.map_or(Self::Whole, |text| Self::Uncopied(text.into_boxed_str()))
+                wanted.spec.map_or(Self::Complete, |text| Self::NeedsCopy(text.into_boxed_str()))
             }
             MirrorState::Lost(lost) => {
                 let rules = cron.spec.rules.iter().enumerate();
@@ -43,7 +43,7 @@ impl Wholeness {
                 });
                 let known: Box<[_]> = known.collect();
                 // Rules of these names are gone, too, or have other schedules.
-                if known.is_empty() { Self::Uncopied("{}".into()) } else { Self::Lost(known) }
+                if known.is_empty() { Self::NeedsCopy("{}".into()) } else { Self::Pruned(known) }
             }
         }
     }
@@ -51,11 +51,11 @@ impl Wholeness {
     /// Patch operations to write; empty when the object is complete.
     pub(super) fn operations(&self) -> Vec<Value> {
         match self {
-            Self::Whole => Vec::new(),
-            Self::Uncopied(text) => {
+            Self::Complete => Vec::new(),
+            Self::NeedsCopy(text) => {
                 vec![json!({"op": "add", "path": format!("/metadata/annotations/{}", escaped()), "value": text})]
             }
-            Self::Lost(rules) => {
+            Self::Pruned(rules) => {
                 let restore = |(at, _, seconds): &(usize, Box<str>, i64)| json!({"op": "add", "path": format!("/spec/rules/{at}/{}", mirror::OF_RULE[0]), "value": seconds});
                 rules.iter().map(restore).collect()
             }
@@ -65,7 +65,7 @@ impl Wholeness {
     /// `up, down`: the rules that lost the field.
     #[must_use]
     pub fn lost(&self) -> String {
-        let Self::Lost(rules) = self else { return String::new() };
+        let Self::Pruned(rules) = self else { return String::new() };
         rules.iter().map(|(_, name, _)| &**name).collect::<Vec<_>>().join(", ")
     }
 }
@@ -89,20 +89,20 @@ mod tests {
     fn a_rule_gets_back_what_it_lost() {
         let copy = json!({"fhpa.karmada.io/spec": r#"{"rules":{"up":{"maxDelaySeconds":60}}}"#});
         let with = json!([{"name": "down", "schedule": "0 1 * * *"}, {"name": "up", "schedule": "0 2 * * *", "maxDelaySeconds": 60}]);
-        assert_eq!(Wholeness::of(&cron(&with, &copy)), Wholeness::Whole);
-        assert!(matches!(Wholeness::of(&cron(&with, &json!({}))), Wholeness::Uncopied(_)));
+        assert_eq!(FieldState::of(&cron(&with, &copy)), FieldState::Complete);
+        assert!(matches!(FieldState::of(&cron(&with, &json!({}))), FieldState::NeedsCopy(_)));
         let without = json!([{"name": "down", "schedule": "0 1 * * *"}, {"name": "up", "schedule": "0 2 * * *"}]);
-        let lost = Wholeness::of(&cron(&without, &copy));
+        let lost = FieldState::of(&cron(&without, &copy));
         assert_eq!(lost.lost(), "up");
         assert_eq!(lost.operations(), [json!({"op": "add", "path": "/spec/rules/1/maxDelaySeconds", "value": 60})]);
-        assert_eq!(Wholeness::of(&cron(&without, &json!({}))), Wholeness::Whole);
+        assert_eq!(FieldState::of(&cron(&without, &json!({}))), FieldState::Complete);
         let often = json!([{"name": "up", "schedule": "* * * * *"}]);
         assert_eq!(
-            Wholeness::of(&cron(&often, &copy)),
-            Wholeness::Uncopied("{}".into()),
+            FieldState::of(&cron(&often, &copy)),
+            FieldState::NeedsCopy("{}".into()),
             "a minute reaches the next run"
         );
         let other = json!([{"name": "other", "schedule": "0 2 * * *"}]);
-        assert_eq!(Wholeness::of(&cron(&other, &copy)), Wholeness::Uncopied("{}".into()));
+        assert_eq!(FieldState::of(&cron(&other, &copy)), FieldState::NeedsCopy("{}".into()));
     }
 }

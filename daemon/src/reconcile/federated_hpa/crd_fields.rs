@@ -10,15 +10,15 @@ use crate::decision::mirror::{self, MirrorState, Own, Wanted};
 
 /// State of an object.
 #[derive(Debug)]
-pub enum Wholeness {
+pub enum FieldState {
     /// Complete.
-    Whole,
+    Complete,
     /// Complete; this patch must be merged into it, so that no field can be lost.
-    Uncopied(Value),
+    NeedsCopy(Value),
     /// A foreign CRD pruned fields: this patch restores the named fields.
-    Lost(Value, String),
+    Pruned(Value, String),
     /// Fields with unknown values are lost: the reason.
-    Unknown(&'static str),
+    Unrecoverable(&'static str),
     /// It never had a mode, and the operator has not decided what such objects become.
     Undecided,
 }
@@ -36,25 +36,25 @@ pub(super) const UNDECIDED: &str = "spec.mode is not set, and fhpa was started w
 
 /// The state of `entry`; `stored_mode` is the mode of objects that are stored without one.
 #[must_use]
-pub fn wholeness(entry: &FederatedHpaEntry, stored_mode: Option<Mode>) -> Wholeness {
+pub fn field_state(entry: &FederatedHpaEntry, stored_mode: Option<Mode>) -> FieldState {
     let notes = own::notes(&mirror::OF_FEDERATED_HPA, &entry.object.metadata);
     let mut own = own::federated_hpa(&entry.object);
     match mirror::judge(&own, &notes) {
         MirrorState::Lost(lost) => {
             let names = lost.keys().map(|name| format!("spec.{name}")).collect::<Vec<_>>().join(", ");
             let wanted = notes.wanted(&lost);
-            Wholeness::Lost(patch(Some(lost), &wanted), names)
+            FieldState::Pruned(patch(Some(lost), &wanted), names)
         }
-        MirrorState::Unknown => Wholeness::Unknown(OMITTED),
-        MirrorState::Whole if own.is_empty() && entry.held() => Wholeness::Unknown(NO_MODE),
+        MirrorState::Unknown => FieldState::Unrecoverable(OMITTED),
+        MirrorState::Whole if own.is_empty() && entry.held() => FieldState::Unrecoverable(NO_MODE),
         MirrorState::Whole | MirrorState::Uncopied(_) if !own.contains_key("mode") => {
-            let Some(mode) = entry.mode().or(stored_mode) else { return Wholeness::Undecided };
+            let Some(mode) = entry.mode().or(stored_mode) else { return FieldState::Undecided };
             own.insert("mode".to_owned(), mode.name().into());
             let mode = Own::from_iter([("mode".to_owned(), mode.name().into())]);
-            Wholeness::Uncopied(patch(Some(mode), &notes.wanted(&own)))
+            FieldState::NeedsCopy(patch(Some(mode), &notes.wanted(&own)))
         }
-        MirrorState::Whole => Wholeness::Whole,
-        MirrorState::Uncopied(wanted) => Wholeness::Uncopied(patch(None, &wanted)),
+        MirrorState::Whole => FieldState::Complete,
+        MirrorState::Uncopied(wanted) => FieldState::NeedsCopy(patch(None, &wanted)),
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::guarding::Guarding;
+use super::guard::Guarding;
 use super::options::{ControllerOptions, Error};
 use super::tasks::{Done, Tasks};
 use crate::admission::review::{self, Preview};

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::cache::entry::Binding;
 use super::evictions::replaces_evicted;
 use super::write::apply::{Applier, ApplyContext};
-use super::write::rewrite::rewrites;
+use super::write::resend::rewrites;
 use super::write::work::FOREIGN;
 use crate::controller::failure::{Failure, WriteError};
 use crate::convert::fleet::replicas;
@@ -30,7 +30,7 @@ pub(super) struct Outcome {
 ///
 /// # Errors
 /// When this process no longer leads, and the first failure that is about more than one cluster.
-pub(super) async fn carry_out(
+pub(super) async fn execute(
     applier: &Applier,
     about: ApplyContext<'_>,
     plan: &Plan<'_>,
