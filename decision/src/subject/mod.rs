@@ -14,5 +14,5 @@ pub use hpa::TargetRef;
 pub use metadata::Metadata;
 pub use resource_binding::ResourceBinding;
 
-/// Text of the request, copied only where the JSON has escapes.
+/// Text of an object: that of one under review, or borrowed from a stored one.
 pub type Text<'a> = Cow<'a, str>;
