@@ -64,9 +64,12 @@ pub fn decode<T: Reviewed>(object: &Value) -> Result<Decoded<T>, DecodeError> {
         MOST.. => Cow::Owned(json!({})),
         _ => Cow::Owned(wrong_types::removed(object.clone(), &wrong)),
     };
-    let object = serde_path_to_error::deserialize(&*sound).map_err(|error| {
-        let path = error.path().to_string();
-        DecodeError { path, message: error.into_inner().to_string() }
+    // Only an error is worth to note where each value is.
+    let object = T::deserialize(&*sound).or_else(|_| {
+        serde_path_to_error::deserialize(&*sound).map_err(|error| {
+            let path = error.path().to_string();
+            DecodeError { path, message: error.into_inner().to_string() }
+        })
     })?;
     let wrong = wrong.into_iter().map(|WrongType { violation, .. }| violation).collect();
     Ok(Decoded { object, wrong })

@@ -1,10 +1,13 @@
 //! The values of an object that have another type than the schema of its kind says, all of them. Only objects without
 //! any are decoded as they are. No I/O.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::api::crd::schema_of;
+use crate::api::crd::{self, schema_of};
 use crate::decision::finding::{BadValue, Cause, Violation};
 use crate::decision::path::Path;
 use crate::decision::quantity;
@@ -28,11 +31,91 @@ pub(super) struct WrongType {
 
 /// The values of `object` with the wrong type; of an unknown kind none.
 pub(super) fn find(kind: &str, object: &Value) -> Vec<WrongType> {
+    static SHAPES: LazyLock<Vec<(String, Shape)>> = LazyLock::new(|| {
+        let kinds = crd::all().into_iter().flatten().filter_map(|crd| crd.pointer("/spec/names/kind")?.as_str());
+        kinds.filter_map(|kind| Some((kind.to_owned(), Shape::of(schema_of(kind)?)))).collect()
+    });
     let mut found = Vec::new();
-    if let Some(schema) = schema_of(kind) {
-        walk(object, schema, &Path::Root(""), &mut found);
+    if let Some((_, shape)) = SHAPES.iter().find(|(name, _)| name == kind) {
+        walk(object, shape, &Path::Root(""), &mut found);
     }
     found
+}
+
+/// The values that a schema allows, read from it once: each value of each review is compared with one.
+enum Shape {
+    Any,
+    Quantity,
+    Time,
+    Text,
+    Boolean,
+    Int32,
+    Int64,
+    Number,
+    Object { members: HashMap<String, Shape>, others: Option<Box<Shape>> },
+    List { limit: Option<usize>, elements: Option<Box<Shape>> },
+}
+
+impl Shape {
+    fn of(schema: &Value) -> Self {
+        let keyword = |name: &str| schema.get(name).and_then(Value::as_str).unwrap_or_default();
+        let inner = |name: &str| schema.get(name).map(|schema| Box::new(Self::of(schema)));
+        match (keyword("type"), keyword("format")) {
+            _ if schema.get("x-kubernetes-int-or-string").is_some() => Self::Quantity,
+            ("string", "date-time") => Self::Time,
+            ("string", _) => Self::Text,
+            ("boolean", _) => Self::Boolean,
+            ("integer", "int32") => Self::Int32,
+            ("integer", _) => Self::Int64,
+            ("number", _) => Self::Number,
+            ("object", _) => {
+                let members = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+                let members = members.map(|(name, schema)| (name.clone(), Self::of(schema))).collect();
+                Self::Object { members, others: inner("additionalProperties") }
+            }
+            ("array", _) => {
+                let limit = schema.get("maxItems").and_then(Value::as_u64);
+                let limit = limit.and_then(|most| usize::try_from(most).ok());
+                Self::List { limit, elements: inner("items") }
+            }
+            _ => Self::Any,
+        }
+    }
+
+    /// Why `value` is not of this shape, and what would be right.
+    fn mismatch(&self, value: &Value) -> Option<(Cause, String)> {
+        let (fits, expected) = match self {
+            Self::Any => return None,
+            Self::Quantity => return not_a_quantity(value),
+            Self::Time => (is_time(value), "a time such as \"2026-01-31T08:30:00Z\""),
+            Self::Text => (value.is_string(), "a string"),
+            Self::Boolean => (value.is_boolean(), "true or false"),
+            Self::Int32 => {
+                let fits = value.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+                (fits, "a whole number from -2147483648 to 2147483647")
+            }
+            Self::Int64 => (value.is_i64(), "a whole number from -9223372036854775808 to 9223372036854775807"),
+            Self::Number => (value.is_number(), "a number"),
+            Self::Object { .. } => (value.is_object(), "an object"),
+            Self::List { limit, .. } => match value.as_array() {
+                Some(list) => return too_many(list.len(), *limit),
+                None => (false, "a list"),
+            },
+        };
+        (!fits).then(|| (Cause::TypeInvalid(shown(value)), format!("must be {expected}")))
+    }
+
+    /// What a value at `path` is replaced with: a member is absent, an element or an entry of a map is empty.
+    fn nothing(&self, path: &Path<'_>) -> Value {
+        match self {
+            _ if matches!(path, Path::Field(..)) => Value::Null,
+            Self::Object { .. } => json!({}),
+            Self::List { .. } => json!([]),
+            Self::Boolean => json!(false),
+            Self::Int32 | Self::Int64 | Self::Number => json!(0),
+            Self::Any | Self::Quantity | Self::Time | Self::Text => json!(""),
+        }
+    }
 }
 
 /// `object` without the values that were `found` in it.
@@ -46,64 +129,37 @@ pub(super) fn removed(mut object: Value, found: &[WrongType]) -> Value {
 }
 
 /// Null is of every type: it stands for an absent member, and for an element without members.
-fn walk(value: &Value, schema: &Value, path: &Path<'_>, found: &mut Vec<WrongType>) {
+fn walk(value: &Value, shape: &Shape, path: &Path<'_>, found: &mut Vec<WrongType>) {
     if found.len() == MOST || value.is_null() {
         return;
     }
-    if let Some((cause, detail)) = mismatch(value, schema) {
+    if let Some((cause, detail)) = shape.mismatch(value) {
         let violation = Violation::new(RULE, path, cause, detail);
-        found.push(WrongType { pointer: path.pointer(), nothing: nothing(path, schema), violation });
+        found.push(WrongType { pointer: path.pointer(), nothing: shape.nothing(path), violation });
         return;
     }
-    match value {
-        Value::Object(members) => {
-            let properties = schema.get("properties");
-            for (name, member) in members {
-                if let Some(schema) = properties.and_then(|properties| properties.get(name)) {
-                    walk(member, schema, &path.field(name), found);
-                } else if let Some(schema) = schema.get("additionalProperties") {
-                    walk(member, schema, &path.key(name), found);
+    match (value, shape) {
+        (Value::Object(object), Shape::Object { members, others }) => {
+            for (name, member) in object {
+                if let Some(shape) = members.get(name) {
+                    walk(member, shape, &path.field(name), found);
+                } else if let Some(shape) = others {
+                    walk(member, shape, &path.key(name), found);
                 }
             }
         }
-        Value::Array(elements) => {
-            let Some(schema) = schema.get("items") else { return };
-            for (index, element) in elements.iter().enumerate() {
-                walk(element, schema, &path.index(index), found);
+        (Value::Array(list), Shape::List { elements: Some(shape), .. }) => {
+            for (index, element) in list.iter().enumerate() {
+                walk(element, shape, &path.index(index), found);
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        _ => {}
     }
-}
-
-/// Why `value` is not of the type of `schema`, and what would be right.
-fn mismatch(value: &Value, schema: &Value) -> Option<(Cause, String)> {
-    let keyword = |name: &str| schema.get(name).and_then(Value::as_str).unwrap_or_default();
-    let (fits, expected) = match (keyword("type"), keyword("format")) {
-        _ if schema.get("x-kubernetes-int-or-string").is_some() => return not_a_quantity(value),
-        ("string", "date-time") => (is_time(value), "a time such as \"2026-01-31T08:30:00Z\""),
-        ("string", _) => (value.is_string(), "a string"),
-        ("boolean", _) => (value.is_boolean(), "true or false"),
-        ("integer", "int32") => {
-            let fits = value.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
-            (fits, "a whole number from -2147483648 to 2147483647")
-        }
-        ("integer", _) => (value.is_i64(), "a whole number from -9223372036854775808 to 9223372036854775807"),
-        ("number", _) => (value.is_number(), "a number"),
-        ("object", _) => (value.is_object(), "an object"),
-        ("array", _) => match value.as_array() {
-            Some(list) => return too_many(list.len(), schema),
-            None => (false, "a list"),
-        },
-        _ => return None,
-    };
-    (!fits).then(|| (Cause::TypeInvalid(shown(value)), format!("must be {expected}")))
 }
 
 /// Why a list of `count` elements is not looked into. Up to twice the limit of the schema the rules tell it, with all
 /// else: a body of empty elements would otherwise take a multiple of its size in memory.
-fn too_many(count: usize, schema: &Value) -> Option<(Cause, String)> {
-    let limit = schema.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
+fn too_many(count: usize, limit: Option<usize>) -> Option<(Cause, String)> {
     let max = limit.unwrap_or(LONGEST_LIST);
     let most = limit.map_or(max, |limit| limit.saturating_mul(2));
     (count > most).then(|| (Cause::TooMany { count, max }, String::new()))
@@ -132,19 +188,5 @@ fn shown(value: &Value) -> BadValue {
         Value::Array(_) => BadValue::Text("list".to_owned()),
         Value::Object(_) => BadValue::Text("object".to_owned()),
         scalar => BadValue::Json(scalar.to_string()),
-    }
-}
-
-/// What a value at `path` is replaced with: a member is absent, an element or an entry of a map is empty.
-fn nothing(path: &Path<'_>, schema: &Value) -> Value {
-    if matches!(path, Path::Field(..)) {
-        return Value::Null;
-    }
-    match schema.get("type").and_then(Value::as_str) {
-        Some("object") => json!({}),
-        Some("array") => json!([]),
-        Some("boolean") => json!(false),
-        Some("integer" | "number") => json!(0),
-        _ => json!(""),
     }
 }

@@ -51,5 +51,7 @@ pub(super) fn holds(set: u64, value: i8) -> bool {
 
 /// The values of a set, ascending.
 pub(super) fn values(bits: u64) -> impl Iterator<Item = u32> {
-    (0..u64::BITS).filter(move |value| bits >> value & 1 == 1)
+    std::iter::successors(Some(bits), |rest| Some(rest & rest.wrapping_sub(1)))
+        .take_while(|rest| *rest != 0)
+        .map(u64::trailing_zeros)
 }

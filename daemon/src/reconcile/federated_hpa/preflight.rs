@@ -13,7 +13,7 @@ use super::cache::View;
 use super::cache::entry::Binding;
 use super::manifest::adopts;
 use super::observe::foreign_hpas::Found;
-use super::observe::{PlacementSpec, foreign_hpas, retention, observe};
+use super::observe::{PlacementSpec, foreign_hpas, observe, retention};
 use super::progress::{Progress, UNSEEN, bound};
 use super::worker::FederatedHpaWorker;
 use super::write::takeover::{Takeover, target, workload};
