@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::capacity::node;
 use super::help::{grow, leads, starts};
-use super::intern::drilled;
+use super::shared::drilled;
 use super::{Stage, deployment, hpa, int, plan, policy, weights};
 use crate::histories::chance::Chance;
 use crate::laws::embedded::Watched;
