@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("dashboard", &["api", "controller", "decision", "estimator", "install", "overview", "runtime"]),
     ("install", &["admission", "api", "controller", "convert", "decision", "estimator", "reconcile", "runtime"]),
     ("run", &["admission", "api", "controller", "convert", "decision", "estimator", "install", "reconcile", "runtime"]),
-    ("recovery", &["api", "controller", "convert", "decision", "reconcile", "run", "runtime"]),
+    ("recovery", &["api", "controller", "convert", "decision", "install", "reconcile", "runtime"]),
     ("playground", &["admission", "api", "convert", "dashboard", "decision", "install", "run", "runtime"]),
     (
         "cli",
