@@ -12,8 +12,29 @@
 // Without the playground some helpers have no user.
 #![cfg_attr(not(feature = "playground"), allow(dead_code))]
 
+/// The stories of a module that both worlds tell, as tests on the embedded one.
+#[cfg(feature = "playground")]
+macro_rules! told {
+    (@evicts) => { false };
+    (@evicts evicting) => { true };
+    ($($story:ident $(in $way:ident)?),* $(,)?) => {
+        mod embedded {
+            use crate::stories::world::Embedded;
+
+            $(#[tokio::test(start_paused = true)]
+            async fn $story() {
+                let mut world = Embedded::start(told!(@evicts $($way)?)).await;
+                super::$story(&mut world).await;
+                world.ends_well();
+            })*
+        }
+    };
+}
+
 #[cfg(feature = "playground")]
 mod bed;
+#[cfg(feature = "playground")]
+mod both;
 mod capacity;
 mod certificates;
 mod chart;

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
+use crate::both::pods::{app_of, is_ready};
 use crate::observer::Steady;
 use crate::plane::resource;
 
@@ -138,39 +139,6 @@ fn key(pod: &Value) -> (String, String) {
     (text(&pod["metadata"]["namespace"]), text(&pod["metadata"]["name"]))
 }
 
-/// The label `app` of a pod.
-pub fn app_of(pod: &Value) -> &str {
-    pod["metadata"]["labels"]["app"].as_str().unwrap_or_default()
-}
-
-/// Whether a pod is ready and there to stay.
-pub fn is_ready(pod: &Value) -> bool {
-    let conditions = pod["status"]["conditions"].as_array();
-    let ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
-    pod["metadata"]["deletionTimestamp"].is_null() && conditions.into_iter().flatten().any(ready)
-}
-
-/// Makes `count` nodes with so many cores each, or adds to those that are there.
-pub async fn nodes(client: &Client, member: &str, count: usize, cores: u32) {
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource("v1", "Node", "nodes"));
-    for number in 0..count {
-        let name = format!("{member}-{number}");
-        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name,
-            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}}});
-        let node: DynamicObject = serde_json::from_value(node).unwrap();
-        match api.create(&PostParams::default(), &node).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) => panic!("{name}: {error}"),
-        }
-        let size = json!({"cpu": cores.to_string(), "memory": "64Gi", "pods": "200"});
-        let status = json!({"status": {"capacity": size, "allocatable": size,
-            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "of the suite",
-                "lastHeartbeatTime": fhpa::runtime::clock::wall(), "lastTransitionTime": fhpa::runtime::clock::wall()}]}});
-        api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&status)).await.unwrap();
-    }
-}
-
 /// Runs pods until the runtime ends. Ends of watches are no trouble: the member may be killed and come back.
 pub async fn run(client: Client, pods: Arc<Pods>) {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource("v1", "Pod", "pods"));
@@ -212,7 +180,23 @@ async fn advance(client: Client, pods: Arc<Pods>, pod: Value) {
         return;
     }
     tokio::time::sleep(STARTS_IN).await;
-    let ready = if pods.of(app_of(&pod)).starts { "True" } else { "False" };
+    report(&api, &pod, pods.of(app_of(&pod)).starts).await;
+}
+
+/// Pods of an app that run and are not ready become ready.
+pub async fn begin(client: &Client, app: &str) {
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "prod", &resource("v1", "Pod", "pods"));
+    for pod in api.list(&ListParams::default().labels(&format!("app={app}"))).await.unwrap() {
+        let pod = serde_json::to_value(&pod).unwrap();
+        if pod["status"]["phase"] == "Running" && !is_ready(&pod) {
+            report(&api, &pod, true).await;
+        }
+    }
+}
+
+/// A pod runs, ready or not.
+async fn report(api: &Api<DynamicObject>, pod: &Value, ready: bool) {
+    let (uid, ready) = (&pod["metadata"]["uid"], if ready { "True" } else { "False" });
     let now = fhpa::runtime::clock::wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let condition = |type_: &str, status: &str| json!({"type": type_, "status": status, "lastTransitionTime": now});
     let container = &pod["spec"]["containers"][0];
@@ -221,5 +205,5 @@ async fn advance(client: Client, pods: Arc<Pods>, pod: Value) {
         "conditions": [condition("Initialized", "True"), condition("ContainersReady", ready), condition("Ready", ready)],
         "containerStatuses": [{"name": container["name"], "image": container["image"], "imageID": "", "restartCount": 0,
             "ready": ready == "True", "started": true, "state": {"running": {"startedAt": now}}}]}});
-    let _ = api.patch_status(&name, &PatchParams::default(), &Patch::Strategic(&status)).await;
+    let _ = api.patch_status(&key(pod).1, &PatchParams::default(), &Patch::Strategic(&status)).await;
 }

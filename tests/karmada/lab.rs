@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,21 +10,18 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::assets::Assets;
+use crate::both::{CORES, within};
 use crate::etcd::Etcd;
 use crate::manifests::{documents, yaml_files};
 use crate::member::{Member, manager};
 use crate::plane::{Plane, Ports};
 use crate::rig::program::{self, Program, flags, free_ports, home};
 
-/// Cores of the one node of each member.
-pub const CORES: u32 = 48;
 /// Controllers of Karmada's own control plane.
 const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,serviceaccount-token-controller,\
     clusterrole-aggregation-controller,certificatesigningrequest-signing-controller";
-/// Between two looks.
-const LOOK: Duration = Duration::from_millis(200);
-/// Longest time until something of the lab itself is there.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Longest time until something of the lab itself is there, in seconds.
+const PATIENCE: u64 = 120;
 
 /// A Karmada, and its members by their order.
 pub struct Lab {
@@ -408,19 +404,4 @@ impl Lab {
 /// Waits until something holds; says what does not.
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     within(PATIENCE, what, &mut holds).await;
-}
-
-/// Waits so long until something holds; says what does not.
-pub async fn within(patience: Duration, what: &str, holds: &mut impl AsyncFnMut() -> bool) {
-    assert!(in_time(patience, holds).await, "not seen within {patience:?}: {what}");
-}
-
-/// Whether something holds within this time.
-pub async fn in_time(patience: Duration, holds: &mut impl AsyncFnMut() -> bool) -> bool {
-    let looks = async {
-        while !holds().await {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(patience, looks).await.is_ok()
 }

@@ -16,8 +16,18 @@
     clippy::string_slice
 )]
 
+/// The stories of a module that both worlds tell.
+macro_rules! told {
+    ($($story:ident $(in $way:ident)?),* $(,)?) => {
+        pub const STORIES: &[(&str, crate::stories::Story)] =
+            &[$((stringify!($story), |stand| Box::pin($story(stand)))),*];
+    };
+}
+
 mod assets;
 mod audit;
+#[path = "../both/mod.rs"]
+mod both;
 mod custom;
 mod estimators;
 mod etcd;
@@ -60,10 +70,10 @@ fn main() -> ExitCode {
     let runtime = Arc::new(runtime);
     let stand: Arc<Mutex<Option<Stand>>> = Arc::default();
     let measured = |name| stories::MEASUREMENTS.iter().any(|(measurement, _)| *measurement == name);
-    let trials = stories::ALL.iter().chain(stories::MEASUREMENTS).map(|(name, story)| {
+    let trials = stories::all().into_iter().chain(stories::MEASUREMENTS.iter().copied()).map(|(name, story)| {
         let (runtime, stand, found) = (Arc::clone(&runtime), Arc::clone(&stand), found.clone());
-        let alone = measured(*name);
-        let trial = Trial::test(*name, move || {
+        let alone = measured(name);
+        let trial = Trial::test(name, move || {
             let assets = found.map_err(|missing| missing.to_string())?;
             let mut stand = stand.lock();
             // One that fails leaves nothing to the next.

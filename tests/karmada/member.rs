@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::assets::Assets;
+use crate::both::wanted;
 use crate::kubelet::{self, Pods};
 use crate::link::Link;
 use crate::metrics;
@@ -42,7 +43,7 @@ impl Member {
         let plane = Plane::start(assets, directory, name, etcd, ports, "10.97.0.0/16").await;
         plane.is_ready().await;
         let pods = Arc::<Pods>::default();
-        kubelet::nodes(&plane.client, name, count, cores).await;
+        wanted::nodes(&plane.client, name, count, cores).await;
         let pair = plane.authority.server("metrics-server", &["localhost", "metrics-server.kube-system.svc"]);
         tokio::spawn(metrics::serve(ports.aggregated, pair, Arc::clone(&pods)));
         tokio::spawn(kubelet::run(plane.client.clone(), Arc::clone(&pods)));

@@ -11,7 +11,7 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::kubelet::{app_of, is_ready};
+use crate::both::pods::Pods;
 use crate::lab::Lab;
 use crate::laws::{Broken, Change, Laws, Terms};
 use crate::plane::{Plane, resource};
@@ -49,8 +49,7 @@ const RETRIED: Duration = Duration::from_secs(2);
 struct Seen {
     laws: Laws,
     objects: BTreeMap<Key, Value>,
-    /// Fewest ready pods of an app since it was asked for.
-    least: BTreeMap<String, usize>,
+    pods: Pods,
     /// Kinds of the control plane of which all objects were seen.
     whole: BTreeSet<&'static str>,
     /// Kinds of the control plane whose watch failed, and when: it may have missed something until it begins anew.
@@ -61,6 +60,7 @@ struct Seen {
 
 /// What was seen, and the watches that see.
 pub struct Observer {
+    pub pods: Pods,
     seen: Arc<Mutex<Seen>>,
     control: JoinSet<()>,
     _members: JoinSet<()>,
@@ -82,15 +82,16 @@ impl Observer {
 
     /// Watches nothing: what many objects cost is measured without what it would cost to judge them.
     pub fn idle() -> Self {
+        let pods = Pods::default();
         let seen = Seen {
             laws: laws(),
             objects: BTreeMap::new(),
-            least: BTreeMap::new(),
+            pods: pods.clone(),
             whole: BTreeSet::new(),
             failed: BTreeMap::new(),
             held: Vec::new(),
         };
-        Self { seen: Arc::new(Mutex::new(seen)), control: JoinSet::new(), _members: JoinSet::new() }
+        Self { pods, seen: Arc::new(Mutex::new(seen)), control: JoinSet::new(), _members: JoinSet::new() }
     }
 
     /// The control plane went back to a snapshot: laws begin anew with what is there, and judge what comes after it. Pods
@@ -118,30 +119,6 @@ impl Observer {
         seen.laws.passed(fhpa::runtime::clock::wall());
         seen.laws.broken()
     }
-
-    /// Ready pods of an app in all members, as the API servers tell.
-    pub fn ready(&self, app: &str) -> usize {
-        self.seen.lock().unwrap().ready(app)
-    }
-
-    /// Ready pods of an app in one member.
-    pub fn ready_in(&self, member: &str, app: &str) -> usize {
-        let seen = self.seen.lock().unwrap();
-        seen.objects.iter().filter(|((place, ..), pod)| place == member && counts(pod, app)).count()
-    }
-
-    /// Begins to note the fewest ready pods of an app. Returns how many are ready.
-    pub fn note(&self, app: &str) -> usize {
-        let mut seen = self.seen.lock().unwrap();
-        let now = seen.ready(app);
-        seen.least.insert(app.to_owned(), now);
-        now
-    }
-
-    /// The fewest ready pods of an app since [`Self::note`].
-    pub fn least(&self, app: &str) -> usize {
-        self.seen.lock().unwrap().least.get(app).copied().expect("it is noted")
-    }
 }
 
 fn laws() -> Laws {
@@ -160,15 +137,7 @@ fn control(seen: &Arc<Mutex<Seen>>, lab: &Lab) -> JoinSet<()> {
     watches.into_iter().collect()
 }
 
-fn counts(pod: &Value, app: &str) -> bool {
-    pod["kind"] == "Pod" && app_of(pod) == app && is_ready(pod)
-}
-
 impl Seen {
-    fn ready(&self, app: &str) -> usize {
-        self.objects.values().filter(|pod| counts(pod, app)).count()
-    }
-
     fn begin_again(&mut self) {
         self.laws = laws();
         self.laws.acts(fhpa::runtime::clock::wall(), false);
@@ -221,11 +190,8 @@ impl Seen {
             after: after.as_ref(),
         };
         self.laws.saw(&change);
-        if key.1 == "Pod" {
-            let counted: Vec<(String, usize)> = self.least.keys().map(|app| (app.clone(), self.ready(app))).collect();
-            for (app, ready) in counted {
-                self.least.entry(app).and_modify(|least| *least = ready.min(*least));
-            }
+        if let Some(pod) = after.as_ref().or(before.as_ref()).filter(|_| key.1 == "Pod") {
+            self.pods.saw(&key.0, pod, after.is_none());
         }
     }
 

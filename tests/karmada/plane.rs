@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kube::Client;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::api::{Api, DynamicObject};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::assets::Assets;
 use crate::audit;
+use crate::both::apply;
 use crate::rig::authority::{self, Authority};
 use crate::rig::program::{self, Program, home};
 
@@ -134,20 +135,9 @@ impl Plane {
 
     /// Applies an object as the one who owns every field of it; tries again while the server cannot take it yet.
     pub async fn apply(&self, plural: &str, object: &Value) {
-        let namespace = object["metadata"]["namespace"].as_str();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let api = self.api(&text(&object["apiVersion"]), &text(&object["kind"]), plural, namespace);
-        let name = text(&object["metadata"]["name"]);
-        let params = PatchParams::apply("suite").force();
-        let mut said = String::new();
-        for _ in 0..200 {
-            match api.patch(&name, &params, &Patch::Apply(object)).await {
-                Ok(_) => return,
-                Err(error) => said = error.to_string(),
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-        panic!("{} {name} cannot be applied: {said}", object["kind"]);
+        let resource = resource(&text(&object["apiVersion"]), &text(&object["kind"]), plural);
+        apply(self.client.clone(), &resource, object).await;
     }
 
     pub async fn namespace(&self, name: &str) {

@@ -20,8 +20,7 @@ pub fn with(mut rule: Value, more: Value) -> Value {
 async fn a_rule_runs_in_its_second_and_is_recorded_with_two_writes() {
     let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
     stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:29:59Z").await;
     assert_eq!(stage.history().await, ["up: next 08:30:00"]);
     stage.server.faults().record();
@@ -37,15 +36,13 @@ async fn a_rule_runs_in_its_second_and_is_recorded_with_two_writes() {
         "Ready=True RulesReady: rule \"up\" runs next, at 2026-11-21T08:30:00Z",
     ];
     assert_eq!(stage.conditions().await, conditions);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_quiet_hour_costs_no_request_but_those_of_the_lease() {
     let stage = Stage::with_web("2026-11-20T08:31:00Z").await;
     stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(5).await;
     stage.server.faults().record();
     stage.pass(3600).await;
@@ -55,15 +52,13 @@ async fn a_quiet_hour_costs_no_request_but_those_of_the_lease() {
     let (absent, others): (Vec<_>, Vec<_>) = others.partition(|seen| seen.resource == "scaledobjects");
     assert_eq!(others, []);
     assert!(absent.len() <= 11, "{absent:?}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn rules_of_one_instant_run_in_their_order_with_one_write() {
     let stage = Stage::with_web("2026-11-20T08:59:50Z").await;
     stage.cron(json!([rule("a", "0 9 * * *", 3), rule("b", "0 * * * *", 7)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(5).await;
     stage.server.faults().record();
     stage.until("2026-11-20T09:00:01Z").await;
@@ -76,7 +71,6 @@ async fn rules_of_one_instant_run_in_their_order_with_one_write() {
         format!("rule \"{rule}\" of 2026-11-20T09:00:00Z: Deployment prod/web set to replicas {replicas}")
     };
     assert_eq!(stage.events().await, [format!("Normal RuleExecuted: {}; {}", said("a", 3), said("b", 7))]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,8 +83,7 @@ async fn bounds_of_a_federated_hpa_are_set_and_nothing_else_of_it() {
     ]);
     stage.cron_on("shop", federated_web(), rules).await;
     let before = stage.hpas().get("web").await.unwrap().spec;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:01Z").await;
     let hpa = stage.hpas().get("web").await.unwrap();
     assert_eq!((hpa.spec.min_replicas, hpa.spec.max_replicas), (Some(20), 40));
@@ -98,15 +91,13 @@ async fn bounds_of_a_federated_hpa_are_set_and_nothing_else_of_it() {
     stage.until("2026-11-20T08:31:01Z").await;
     let hpa = stage.hpas().get("web").await.unwrap();
     assert_eq!((hpa.spec.min_replicas, hpa.spec.max_replicas), (Some(20), 50));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_suspended_rule_does_not_run_and_shows_no_next_run() {
     let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
     stage.cron(json!([with(rule("up", "30 8 * * *", 5), json!({"suspend": true}))])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:31:00Z").await;
     assert_eq!(stage.replicas("web").await, 2);
     assert_eq!(stage.history().await, ["up: next -"]);
@@ -118,7 +109,6 @@ async fn a_suspended_rule_does_not_run_and_shows_no_next_run() {
     stage.pass(5).await;
     assert_eq!(stage.replicas("web").await, 2);
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,15 +118,13 @@ async fn an_object_that_is_deleted_or_retargeted_stops_at_once() {
     let deployment = |name: &str| json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name});
     stage.cron_on("gone", deployment("web"), json!([rule("up", "30 8 * * *", 9)])).await;
     stage.cron_on("shop", deployment("web"), json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:29:59Z").await;
     stage.crons().delete("gone", &Default::default()).await.unwrap();
     let target = json!({"spec": {"scaleTargetRef": deployment("other")}});
     stage.crons().patch("shop", &PatchParams::default(), &Patch::Merge(&target)).await.unwrap();
     stage.until("2026-11-20T08:31:00Z").await;
     assert_eq!((stage.replicas("web").await, stage.replicas("other").await), (2, 5));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,39 +133,33 @@ async fn an_object_that_waits_for_its_finalizers_runs_no_more() {
     stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
     let finalizer = json!({"metadata": {"finalizers": ["example.com/wait"]}});
     stage.crons().patch("shop", &PatchParams::default(), &Patch::Merge(&finalizer)).await.unwrap();
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(5).await;
     stage.crons().delete("shop", &Default::default()).await.unwrap();
     stage.until("2026-11-20T08:31:00Z").await;
     assert_eq!(stage.replicas("web").await, 2);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn renamed_and_removed_rules_drop_their_history() {
     let stage = Stage::with_web("2026-11-20T08:59:50Z").await;
     stage.cron(json!([rule("a", "0 * * * *", 3), rule("b", "0 * * * *", 4)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T09:00:05Z").await;
     assert_eq!(stage.history().await.len(), 2);
     let rules = json!({"spec": {"rules": [rule("c", "0 * * * *", 3)]}});
     stage.crons().patch("shop", &PatchParams::default(), &Patch::Merge(&rules)).await.unwrap();
     stage.pass(2).await;
     assert_eq!(stage.history().await, ["c: next 10:00:00"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn history_keeps_the_newest_up_to_its_limits() {
     let stage = Stage::with_web("2026-11-20T07:59:50Z").await;
     stage.cron(json!([with(rule("a", "*/10 * * * *", 3), json!({"successfulHistoryLimit": 2}))])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:05Z").await;
     assert_eq!(stage.history().await, ["a: next 08:40:00 | 08:30:00 executed 08:30:00 | 08:20:00 executed 08:20:00"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,8 +168,7 @@ async fn the_status_names_the_next_and_the_last_run_of_all_rules_and_counts_the_
     let late = with(rule("late", "50 8 * * *", 4), json!({"timeZone": "UTC"}));
     let paused = with(rule("paused", "* * * * *", 6), json!({"timeZone": "UTC", "suspend": true}));
     stage.cron(json!([late, with(rule("soon", "30 8 * * *", 5), json!({"timeZone": "UTC"})), paused])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     for (time, next, last) in [
         ("2026-11-20T08:26:00Z", "2026-11-20T08:30:00Z", None),
         ("2026-11-20T08:31:00Z", "2026-11-20T08:50:00Z", Some("2026-11-20T08:30:00Z")),
@@ -198,7 +179,6 @@ async fn the_status_names_the_next_and_the_last_run_of_all_rules_and_counts_the_
         let (found, ran) = (status.next_execution_time.unwrap().0, status.last_execution_time.map(|time| time.0));
         assert_eq!((found, ran, status.suspended_rules), (at(next), last.map(at), Some(1)), "{time}");
     }
-    one.stop().await;
 }
 
 /// Runs of a rule over a clock change, as they were executed.
@@ -207,8 +187,7 @@ async fn over_the_change(schedule: &str, zone: &str, from: &str, to: &str) -> Ve
     stage
         .cron(json!([with(rule("night", schedule, 5), json!({"timeZone": zone, "successfulHistoryLimit": 32}))]))
         .await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.until(to).await;
     let status = stage.crons().get("shop").await.unwrap().status.unwrap();
     let runs = status.execution_histories.unwrap().remove(0).successful_executions.unwrap_or_default();
@@ -263,26 +242,22 @@ async fn any_kind_with_a_scale_subresource_is_a_target() {
     stage.server.create(&rollout).await.unwrap();
     let target = json!({"apiVersion": "example.com/v1", "kind": "Rollout", "name": "web"});
     stage.cron_on("shop", target, json!([rule("up", "30 8 * * *", 6)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:01Z").await;
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"]);
     let kind = kube::core::GroupVersionKind::gvk("example.com", "v1", "Rollout");
     let rollouts: kube::Api<kube::api::DynamicObject> =
         kube::Api::namespaced_with(stage.server.client(), "prod", &kube::api::ApiResource::from_gvk(&kind));
     assert_eq!(rollouts.get("web").await.unwrap().data["spec"]["size"], 6);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_written_in_the_second_before_its_time_runs() {
     let stage = Stage::with_web("2026-11-20T08:29:50Z").await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:29:59.9Z").await;
     stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
     stage.until("2026-11-20T08:30:01Z").await;
     assert_eq!(stage.replicas("web").await, 5);
     assert!(stage.wall.now() < at("2026-11-20T08:30:02Z"));
-    one.stop().await;
 }

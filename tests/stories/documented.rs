@@ -125,8 +125,7 @@ async fn running(replicas: i32) -> (Stage, Process) {
     let mut web = deployment("web", replicas);
     web["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!("25m");
     stage.create(web).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.pass(20).await;
     (stage, one)
 }
@@ -151,7 +150,7 @@ async fn member_target(stage: &Stage, cluster: &str) -> Option<Value> {
 async fn every_federated_hpa_of_the_documentation_scales_in_both_modes() {
     for Documented { page, spec, told, load, replicas, target } in DOCUMENTED {
         for mode in ["Distributed", "Centralized"] {
-            let (stage, one) = running(2).await;
+            let (stage, _one) = running(2).await;
             let mut spec = spec();
             spec["scaleTargetRef"] = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
             spec["mode"] = json!(mode);
@@ -171,7 +170,6 @@ async fn every_federated_hpa_of_the_documentation_scales_in_both_modes() {
             if mode == "Centralized" {
                 assert_eq!(i64::from(stage.scale().await), runs, "{page}: {messages:?}");
             }
-            one.stop().await;
         }
     }
 }
@@ -189,7 +187,7 @@ async fn the_cron_rules_of_the_documentation_scale_a_federated_hpa_in_both_modes
     let workload = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
     let on_workload = json!({"scaleTargetRef": workload, "rules": [rule]});
     for (mode, spec) in [(Some("Distributed"), &on_hpa), (Some("Centralized"), &on_hpa), (None, &on_workload)] {
-        let (stage, one) = running(2).await;
+        let (stage, _one) = running(2).await;
         stage.fleet.load().set("prod", "web", 1);
         if let Some(mode) = mode {
             let mut hpa = (DOCUMENTED[2].spec)();
@@ -207,7 +205,6 @@ async fn the_cron_rules_of_the_documentation_scale_a_federated_hpa_in_both_modes
         let history = &cron["status"]["executionHistories"][0];
         assert_eq!(text(history, "/ruleName"), "scale-up");
         assert!(history["successfulExecutions"].as_array().is_some_and(|runs| !runs.is_empty()), "{history}");
-        one.stop().await;
     }
 }
 
@@ -218,8 +215,7 @@ fn cron_kind() -> fhpa::playground::objects::Kind {
 #[tokio::test(start_paused = true)]
 async fn an_hpa_that_a_policy_propagates_scales_the_members_beside_the_controller() {
     let stage = Stage::new(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.create(policy(weights(&[1, 1]))).await;
     let mut web = deployment("web", 3);
     web["metadata"]["labels"]["resourcetemplate.karmada.io/retain-replicas"] = json!("true");
@@ -241,7 +237,6 @@ async fn an_hpa_that_a_policy_propagates_scales_the_members_beside_the_controlle
     let web = stage.get("Deployment", "web").await;
     assert_eq!(text(&web, "/metadata/labels/resourcetemplate.karmada.io~1retain-replicas"), "true");
     assert_eq!(int(&web, "/spec/replicas"), Some(3), "the template keeps what its author wrote");
-    one.stop().await;
 }
 
 #[test]

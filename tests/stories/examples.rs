@@ -1,11 +1,8 @@
 //! The manifests of `examples/`, each given to an embedded Karmada as it stands, do what their comments say. Their
 //! times of day pass in virtual time.
 
-use std::sync::Arc;
-
 use fhpa::playground::json::{int, items, text};
 use fhpa::playground::objects::{Kind, Objects};
-use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use serde_json::Value;
 
 use super::Process;
@@ -20,7 +17,7 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 fn controller(stage: &Stage) -> Process {
-    Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()))
+    stage.controller_by_room("one")
 }
 
 /// An example that is applied, of one workload.

@@ -20,8 +20,7 @@ const DUE: &str = "2026-11-20T08:30:00Z";
 async fn minute_before() -> (Stage, Process) {
     let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
     stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     (stage, one)
 }
 
@@ -43,39 +42,29 @@ async fn killed_at(request: Which, moment: Moment) -> Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_killed_before_its_write_is_followed_by_the_standby() {
-    let stage = killed_at(which("patch", "deployments/scale"), Moment::Arriving).await;
-    assert_eq!(stage.replicas("web").await, 5);
-    let history = stage.history().await;
-    assert!(history[0].starts_with("up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:1"), "{history:?}");
-    assert_eq!(history[0].matches(" | ").count(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_leader_killed_after_its_write_leaves_one_record() {
-    let stage = killed_at(which("patch", "deployments/scale"), Moment::Answered).await;
-    assert_eq!((stage.replicas("web").await, stage.history().await[0].matches(" executed ").count()), (5, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_leader_killed_before_it_recorded_leaves_one_record() {
-    let stage = killed_at(which("patch", "cronfederatedhpas/status"), Moment::Arriving).await;
-    assert_eq!((stage.replicas("web").await, stage.history().await[0].matches(" executed ").count()), (5, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_leader_killed_after_it_recorded_is_not_repeated() {
-    let stage = killed_at(which("patch", "cronfederatedhpas/status"), Moment::Answered).await;
-    assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"]);
-    assert_eq!(stage.server.faults().count("patch", "deployments/scale"), 1);
+async fn a_leader_killed_at_its_write_or_its_record_is_followed_and_leaves_one_record() {
+    let (write, record) = (which("patch", "deployments/scale"), which("patch", "cronfederatedhpas/status"));
+    for (killed, request, moment, executed) in [
+        ("before its write", write.clone(), Moment::Arriving, "08:30:1"),
+        ("after its write", write, Moment::Answered, "08:30:"),
+        ("before its record", record.clone(), Moment::Arriving, "08:30:"),
+        ("after its record", record, Moment::Answered, "08:30:00"),
+    ] {
+        let stage = killed_at(request, moment).await;
+        assert_eq!(stage.replicas("web").await, 5, "{killed}");
+        let history = stage.history().await;
+        let one = format!("up: next 2026-11-21T08:30:00 | 08:30:00 executed {executed}");
+        assert!(history[0].starts_with(&one) && history[0].matches(" | ").count() == 1, "{killed}: {history:?}");
+        let writes = stage.server.faults().count("patch", "deployments/scale");
+        assert!(killed != "after its record" || writes == 1, "what is recorded is not repeated: {writes}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_whose_watch_is_behind_does_not_repeat_what_its_predecessor_recorded() {
     let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
     stage.cron(json!([rule("up", "30 8 * * *", 5), rule("more", "40 8 * * *", 6)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     let way = Way::default();
     let client = way.over(stage.server.client());
     let mut two = Process::start_over(client, "two", &stage.wall, Arc::new(Unknown));
@@ -99,7 +88,6 @@ async fn a_leader_whose_watch_is_behind_does_not_repeat_what_its_predecessor_rec
     let read = stage.server.faults().count("list", "cronfederatedhpas");
     stage.until("2026-11-20T08:40:02Z").await;
     assert_eq!((stage.replicas("web").await, stage.server.faults().count("list", "cronfederatedhpas")), (6, read));
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +109,6 @@ async fn a_process_that_is_told_to_end_records_the_run_that_it_executed() {
         two.leads().await;
         stage.pass(5).await;
         assert_eq!(stage.server.faults().count("patch", "deployments/scale"), 1);
-        two.stop().await;
     }
 }
 
@@ -130,13 +117,11 @@ async fn down_until(back: &str, max_delay: Option<i64>) -> (Stage, Process) {
     let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
     let more = max_delay.map_or(json!({}), |delay| json!({"maxDelaySeconds": delay}));
     stage.cron(json!([with(rule("up", "30 8 * * *", 5), more)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.pass(5).await;
     one.stop().await;
     stage.until(back).await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let two = stage.leads("two").await;
     stage.pass(2).await;
     (stage, two)
 }
@@ -147,7 +132,6 @@ async fn a_run_missed_while_the_process_was_down_is_made_up() {
     assert_eq!(stage.replicas("web").await, 5);
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 09:10:00"]);
     assert!(two.metrics.text().contains("fhpa_cron_late_runs_total 1"));
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,22 +143,19 @@ async fn a_run_missed_for_longer_than_max_delay_is_recorded_and_told() {
     assert_eq!(stage.history().await, [format!("up: next 2026-11-21T08:30:00 | 08:30:00 failed 08:36:00: {why}")]);
     assert_eq!(stage.events().await, [format!("Warning RuleMissed: rule \"up\" of {DUE}: {why}")]);
     assert!(two.metrics.text().contains("fhpa_cron_missed_runs_total 1"));
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_within_max_delay_is_made_up() {
-    let (stage, two) = down_until("2026-11-20T08:34:00Z", Some(300)).await;
+    let (stage, _two) = down_until("2026-11-20T08:34:00Z", Some(300)).await;
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:34:00"]);
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_is_down_for_a_minute_delays_a_run_and_loses_nothing() {
     let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
     stage.cron(json!([rule("up", "30 8 * * *", 5), rule("again", "40 8 * * *", 6)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let mut one = stage.leads("one").await;
     stage.until("2026-11-20T08:29:30Z").await;
     stage.down();
     stage.until("2026-11-20T08:30:30Z").await;
@@ -186,12 +167,11 @@ async fn an_api_server_that_is_down_for_a_minute_delays_a_run_and_loses_nothing(
     let history = stage.history().await;
     assert!(history[0].starts_with("up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:"), "{history:?}");
     assert_eq!(history[1], "again: next 2026-11-21T08:40:00 | 08:40:00 executed 08:40:00");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_answers_slowly_gets_each_run_once() {
-    let (stage, one) = minute_before().await;
+    let (stage, _one) = minute_before().await;
     stage.until("2026-11-20T08:29:59Z").await;
     let mut held = stage.server.faults().hold(which("patch", "deployments/scale"), Moment::Answered);
     held.reached().await;
@@ -199,7 +179,6 @@ async fn an_api_server_that_answers_slowly_gets_each_run_once() {
     drop(held);
     stage.pass(20).await;
     assert_eq!((stage.replicas("web").await, stage.history().await[0].matches(" executed ").count()), (5, 1));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,7 +205,6 @@ async fn leaders_whose_clocks_are_five_minutes_apart_run_a_rule_once() {
             assert_eq!(history.failed_executions, None);
         }
         assert_eq!(stage.history().await[0].matches(" executed ").count(), 1);
-        two.stop().await;
     }
 }
 
@@ -248,15 +226,13 @@ async fn a_clock_that_jumps_over_the_due_time_runs_the_rule_at_once() {
     stage.deployment("probe", 1).await;
     stage.until("2026-11-20T08:31:00Z").await;
     assert_eq!(stage.history().await[0].matches(" executed ").count(), 1);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_target_that_is_missing_is_told_at_once_and_set_when_it_comes() {
     let stage = Stage::at("2026-11-20T08:29:00Z").await;
     stage.cron(json!([rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:05Z").await;
     let missing = "Deployment prod/web does not exist; create it or correct spec.scaleTargetRef";
     assert_eq!(stage.conditions().await[1], format!("AbleToScale=False TargetNotFound: {missing}"));
@@ -273,15 +249,13 @@ async fn a_target_that_is_missing_is_told_at_once_and_set_when_it_comes() {
     assert_eq!(stage.conditions().await[1], "AbleToScale=True Executed: the last run was executed");
     assert!(stage.conditions().await[2].starts_with("Ready=True RulesReady: "), "{:?}", stage.conditions().await);
     assert!(one.metrics.text().contains(r#"fhpa_cron_unready_objects{reason="TargetNotFound"} 0"#));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_failed_until_its_deadline_is_recorded_once_with_the_last_error() {
     let stage = Stage::at("2026-11-20T08:29:00Z").await;
     stage.cron(json!([with(rule("up", "30 8 * * *", 5), json!({"maxDelaySeconds": 60}))])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.until("2026-11-20T08:31:02Z").await;
     let why = "not executed, later than maxDelaySeconds (60); last error: Deployment prod/web does not exist; create it or correct \
                spec.scaleTargetRef";
@@ -290,20 +264,17 @@ async fn a_run_that_failed_until_its_deadline_is_recorded_once_with_the_last_err
     assert!(one.metrics.text().contains(r#"fhpa_cron_executions_total{result="failed"} 1"#));
     stage.pass(3600).await;
     assert_eq!(stage.history().await[0].matches(" failed ").count(), 1);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn missed_runs_beyond_the_history_are_told_in_one_sentence() {
     let stage = Stage::with_web("2026-11-20T08:29:00Z").await;
     stage.cron(json!([with(rule("up", "*/5 * * * *", 5), json!({"failedHistoryLimit": 1}))])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.pass(5).await;
     one.stop().await;
     stage.until("2026-11-20T09:11:00Z").await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let two = stage.leads("two").await;
     stage.pass(2).await;
     let why = "missed, the next run was due: the controller was not running or could not reach the API server";
     let history = "up: next 09:15:00 | 09:10:00 executed 09:11:00";
@@ -314,15 +285,13 @@ async fn missed_runs_beyond_the_history_are_told_in_one_sentence() {
     );
     assert!(stage.events().await.contains(&told), "{:?}", stage.events().await);
     assert!(two.metrics.text().contains("fhpa_cron_missed_runs_total 8"));
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_failed_is_told_where_the_history_keeps_no_failures() {
     let stage = Stage::at("2026-11-20T08:29:00Z").await;
     stage.cron(json!([with(rule("up", "*/5 * * * *", 5), json!({"failedHistoryLimit": 0}))])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.until("2026-11-20T08:36:00Z").await;
     assert_eq!(stage.history().await, ["up: next 08:35:00"]);
     let told = format!(
@@ -331,24 +300,22 @@ async fn a_run_that_failed_is_told_where_the_history_keeps_no_failures() {
     );
     assert!(stage.events().await.contains(&told), "{:?}", stage.events().await);
     assert!(one.metrics.text().contains(r#"fhpa_cron_executions_total{result="failed"} 1"#));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_fails_once_is_tried_again_within_the_second() {
-    let (stage, one) = minute_before().await;
+    let (stage, _one) = minute_before().await;
     stage.until("2026-11-20T08:29:59Z").await;
     let busy = StatusError::plain(500, "InternalError", "etcdserver: leader changed");
     stage.server.faults().fail(which("patch", "deployments/scale"), 1, busy);
     stage.until("2026-11-20T08:30:01Z").await;
     assert_eq!(stage.replicas("web").await, 5);
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_status_that_could_not_be_written_is_written_later_without_a_second_execution() {
-    let (stage, one) = minute_before().await;
+    let (stage, _one) = minute_before().await;
     stage.until("2026-11-20T08:29:59Z").await;
     let busy = StatusError::plain(500, "InternalError", "etcdserver: leader changed");
     stage.server.faults().fail(which("patch", "cronfederatedhpas/status"), 5, busy);
@@ -356,12 +323,11 @@ async fn a_status_that_could_not_be_written_is_written_later_without_a_second_ex
     stage.until("2026-11-20T08:31:00Z").await;
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"]);
     assert_eq!(stage.server.faults().count("patch", "deployments/scale"), 1);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_edit_between_execution_and_record_loses_neither() {
-    let (stage, one) = minute_before().await;
+    let (stage, _one) = minute_before().await;
     stage.until("2026-11-20T08:29:59Z").await;
     let mut held = stage.server.faults().hold(which("patch", "cronfederatedhpas/status"), Moment::Arriving);
     held.reached().await;
@@ -372,7 +338,6 @@ async fn an_edit_between_execution_and_record_loses_neither() {
     let history = ["first: next 2026-11-21T07:00:00", "up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"];
     assert_eq!(stage.history().await, history);
     assert_eq!(stage.server.faults().count("patch", "deployments/scale"), 1);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -392,12 +357,11 @@ async fn a_lost_lease_stops_a_turn_between_its_writes() {
     one.leads().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(stage.replicas("web").await, 5);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_forgotten_version_lists_all_again_and_repeats_nothing() {
-    let (stage, one) = minute_before().await;
+    let (stage, _one) = minute_before().await;
     stage.until("2026-11-20T08:30:05Z").await;
     let gone = StatusError::expired("too old resource version: 1 (99)");
     stage.server.faults().fail(which("watch", "cronfederatedhpas"), 1, gone);
@@ -413,5 +377,4 @@ async fn a_forgotten_version_lists_all_again_and_repeats_nothing() {
     stage.until("2026-11-20T08:33:01Z").await;
     assert_eq!(stage.replicas("web").await, 9);
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"]);
-    one.stop().await;
 }

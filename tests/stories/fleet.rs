@@ -41,8 +41,7 @@ fn target(name: &str) -> Which {
 #[tokio::test(start_paused = true)]
 async fn five_rules_of_each_of_many_objects_cost_two_writes_and_one_event() {
     let (stage, names) = (many().await, names());
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.until("2026-11-20T08:59:59Z").await;
     stage.server.faults().record();
     stage.until("2026-11-20T09:00:30Z").await;
@@ -66,15 +65,13 @@ async fn five_rules_of_each_of_many_objects_cost_two_writes_and_one_event() {
     assert!(events.iter().all(|event| (1..=5).all(|index| event.contains(&format!("rule \"rule-{index}\" of ")))));
     let counted = one.metrics.controller();
     assert_eq!((counted.events_posted.get(), counted.events_dropped.get()), (OBJECTS as u64, 0));
-    one.stop().await;
 }
 
 /// A record that is lost is made again by the next leader; a target that waits is late.
 #[tokio::test(start_paused = true)]
 async fn the_targets_of_all_objects_are_written_before_any_record_and_the_events_come_last() {
     let stage = many().await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:59:59Z").await;
     stage.server.faults().record();
     stage.until("2026-11-20T09:00:30Z").await;
@@ -88,29 +85,25 @@ async fn the_targets_of_all_objects_are_written_before_any_record_and_the_events
     assert!(targets[OBJECTS - 1] < records[0], "{targets:?} {records:?}");
     let early = events.iter().filter(|event| **event < records[OBJECTS - 1]).count();
     assert!(early < OBJECTS / 2, "{early} Events before the last record");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_target_that_does_not_answer_holds_up_no_record_of_others() {
     let stage = many().await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     let held = stage.server.faults().hold(target("shop-7"), Moment::Arriving);
     stage.until("2026-11-20T09:00:03Z").await;
     assert_eq!(recorded(&stage).await, OBJECTS - 1);
     drop(held);
     stage.until("2026-11-20T09:01:00Z").await;
     assert_eq!(recorded(&stage).await, OBJECTS);
-    one.stop().await;
 }
 
 /// The next leader would set the targets once more, over what users changed meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_controller_that_stops_records_first_what_it_executed() {
     let stage = many().await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     let held = stage.server.faults().hold(target("shop-7"), Moment::Arriving);
     stage.until("2026-11-20T09:00:00.5Z").await;
     assert_eq!(recorded(&stage).await, 0, "records wait a moment for the last target");

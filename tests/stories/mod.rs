@@ -18,6 +18,7 @@ mod restore;
 mod several;
 mod upgrade;
 mod upstream;
+pub mod world;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -176,6 +177,11 @@ impl Stage {
         self.controller_on(name, &self.wall)
     }
 
+    /// One that leads.
+    pub async fn leads(&self, name: &str) -> Process {
+        led(self.controller(name)).await
+    }
+
     pub fn controller_on(&self, name: &str, wall: &Wall) -> Process {
         Process::start(&self.server, name, wall)
     }
@@ -284,7 +290,13 @@ impl Stage {
     }
 }
 
-/// One replica of the controller.
+/// Waits until a process leads.
+pub async fn led(mut process: Process) -> Process {
+    process.leads().await;
+    process
+}
+
+/// One replica of the controller. Dropped, it dies as by SIGKILL.
 pub struct Process {
     pub metrics: Arc<Metrics>,
     pub leadership: watch::Receiver<Option<Leader>>,
@@ -412,5 +424,11 @@ impl Process {
         // The lease is released before the watches end.
         tokio::time::sleep(Duration::from_millis(100)).await;
         self.tasks.shutdown().await;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.works.abort();
     }
 }

@@ -43,6 +43,9 @@ const REST: u64 = 150;
 /// Reads go on until the end: those of its last seconds would have nothing after them that makes good for them.
 const SETTLING: u64 = 60;
 
+/// What is done.
+pub type Act = Box<dyn for<'a> Fn(&'a Stage) -> LocalBoxFuture<'a, ()>>;
+
 /// What happens, and when.
 pub struct Story {
     /// Its name.
@@ -54,7 +57,7 @@ pub struct Story {
     /// Before the controller is there.
     pub begin: fn(&Stage) -> LocalBoxFuture<'_, ()>,
     /// While it runs.
-    pub act: fn(&Stage) -> LocalBoxFuture<'_, ()>,
+    pub act: Act,
 }
 
 /// One request of a story and what is done to it.

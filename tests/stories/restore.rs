@@ -10,8 +10,7 @@ use super::cron::rule;
 async fn restored(bump: bool) {
     let stage = Stage::with_web("2026-11-20T08:00:00Z").await;
     stage.cron(json!([rule("up", "*/5 * * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     let mut two = stage.controller("two");
     stage.pass(5).await;
     let backup = stage.server.backup();
@@ -29,7 +28,6 @@ async fn restored(bump: bool) {
     two.leads().await;
     stage.until("2026-11-20T08:10:30Z").await;
     assert_eq!(stage.history().await[0].matches(" executed ").count(), 2, "{:?}", stage.history().await);
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,8 +31,7 @@ async fn down_over(objects: &[(&str, Value, Value)]) -> Stage {
     for (name, target, rules) in objects {
         stage.cron_on(name, target.clone(), rules.clone()).await;
     }
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.pass(5).await;
     one.stop().await;
     stage
@@ -46,8 +45,7 @@ async fn late_runs_of_two_objects_end_with_the_later_one_whatever_their_names() 
         let stage = down_over(&[(early, web(), morning), (late, web(), after)]).await;
         stage.until("2026-11-20T09:00:00Z").await;
         stage.server.faults().record();
-        let mut two = stage.controller("two");
-        two.leads().await;
+        let two = stage.leads("two").await;
         stage.pass(5).await;
         assert_eq!(stage.replicas("web").await, 5);
         assert_eq!(stage.history_of(late).await, ["down: next 2026-11-21T08:30:00 | 08:30:00 executed 09:00:00"]);
@@ -65,7 +63,6 @@ async fn late_runs_of_two_objects_end_with_the_later_one_whatever_their_names() 
             assert!(stage.events().await.contains(&told), "{:?}", stage.events().await);
             assert!(two.metrics.text().contains(r#"fhpa_cron_executions_total{result="superseded"} 1"#));
         }
-        two.stop().await;
     }
 }
 
@@ -78,14 +75,12 @@ async fn a_refused_run_is_not_told_as_executed_when_a_later_one_of_its_object_se
         {"name": "up", "schedule": "2 8 * * *", "targetMinReplicas": 13, "targetMaxReplicas": 18},
     ]);
     stage.cron_on("shop", federated_web(), rules).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:05:00Z").await;
     let history = stage.history_of("shop").await;
     let why = superseded("up", "shop", "08:02:00");
     assert!(history[0].contains(&format!("08:00:00 failed 08:02:00: {why}")), "{history:?}");
     assert!(history[1].contains("08:02:00 executed 08:02:00"), "{history:?}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,18 +92,15 @@ async fn a_late_run_stands_where_the_later_one_of_its_object_is_refused() {
         {"name": "more", "schedule": "30 8 * * *", "targetMaxReplicas": 2},
     ]);
     stage.cron_on("shop", federated_web(), rules).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.pass(5).await;
     one.stop().await;
     stage.until("2026-11-20T09:00:00Z").await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let _two = stage.leads("two").await;
     stage.pass(5).await;
     assert_eq!(stage.hpas().get("web").await.unwrap().spec.max_replicas, 5);
     let history = stage.history_of("shop").await;
     assert!(history[0].contains("08:00:00 executed 09:00:00"), "{history:?}");
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,15 +108,13 @@ async fn a_run_that_is_tried_again_does_not_undo_a_later_one_of_another_object()
     let stage = Stage::at("2026-11-20T07:59:00Z").await;
     stage.cron_on("b", web(), json!([rule("up", "0 8 * * *", 10)])).await;
     stage.cron_on("a", web(), json!([rule("down", "2 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:02:20Z").await;
     stage.deployment("web", 2).await;
     stage.until("2026-11-20T08:12:00Z").await;
     assert_eq!(stage.replicas("web").await, 5);
     let history = stage.history_of("b").await;
     assert!(history[0].contains(&superseded("down", "a", "08:02:00")), "{history:?}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,8 +123,7 @@ async fn a_leader_whose_watch_is_behind_does_not_undo_what_its_predecessor_execu
         let stage = Stage::with_web("2026-11-20T07:59:00Z").await;
         stage.cron_on(early, web(), json!([rule("up", "0 8 * * *", 10)])).await;
         stage.cron_on(late, web(), json!([rule("down", "2 8 * * *", 5)])).await;
-        let mut one = stage.controller("one");
-        one.leads().await;
+        let one = stage.leads("one").await;
         let way = Way::default();
         let mut two = Process::start_over(way.over(stage.server.client()), "two", &stage.wall, Arc::new(Unknown));
         let which = Which { verb: "patch".into(), resource: "deployments/scale".into(), name: String::new() };
@@ -153,7 +142,6 @@ async fn a_leader_whose_watch_is_behind_does_not_undo_what_its_predecessor_execu
         two.leads().await;
         stage.pass(30).await;
         assert_eq!(stage.replicas("web").await, 5);
-        two.stop().await;
     }
 }
 
@@ -163,15 +151,13 @@ async fn what_a_later_run_leaves_alone_is_still_set_and_recorded_as_such() {
     let max = json!([{"name": "max", "schedule": "30 8 * * *", "targetMaxReplicas": 40}]);
     let stage = down_over(&[("z", federated_web(), both), ("a", federated_web(), max)]).await;
     stage.until("2026-11-20T09:00:00Z").await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let _two = stage.leads("two").await;
     stage.pass(5).await;
     let hpa = stage.hpas().get("web").await.unwrap();
     assert_eq!((hpa.spec.min_replicas, hpa.spec.max_replicas), (Some(3), 40));
     let status = stage.crons().get("z").await.unwrap().status.unwrap();
     let run = status.execution_histories.unwrap().remove(0).successful_executions.unwrap().remove(0);
     assert_eq!((run.applied_min_replicas, run.applied_max_replicas), (Some(3), None));
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,8 +168,7 @@ async fn what_an_object_executed_on_another_target_supersedes_nothing() {
     let missing = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "missing"});
     stage.cron_on("early", missing.clone(), json!([rule("up", "0 8 * * *", 10)])).await;
     stage.cron_on("late", other, json!([rule("down", "2 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:03:00Z").await;
     assert_eq!(stage.replicas("other").await, 5);
     let target = json!({"spec": {"scaleTargetRef": missing}});
@@ -192,7 +177,6 @@ async fn what_an_object_executed_on_another_target_supersedes_nothing() {
     stage.server.create(&deployment).await.unwrap();
     stage.until("2026-11-20T08:13:00Z").await;
     assert_eq!(stage.replicas("missing").await, 10);
-    one.stop().await;
 }
 
 /// A rule that sets a max of the FederatedHPA.
@@ -209,8 +193,7 @@ async fn a_late_run_stands_where_the_later_one_of_another_object_is_refused() {
         let min = json!({"spec": {"minReplicas": 3}});
         stage.hpas().patch("web", &PatchParams::default(), &Patch::Merge(&min)).await.unwrap();
         stage.until("2026-11-20T09:00:00Z").await;
-        let mut two = stage.controller("two");
-        two.leads().await;
+        let _two = stage.leads("two").await;
         stage.until("2026-11-20T09:00:05Z").await;
         assert_eq!(stage.hpas().get("web").await.unwrap().spec.max_replicas, 5);
         assert_eq!(stage.history_of(early).await, ["down: next 2026-11-21T08:00:00 | 08:00:00 executed 09:00:00"]);
@@ -220,7 +203,6 @@ async fn a_late_run_stands_where_the_later_one_of_another_object_is_refused() {
         let failed = "08:30:00 failed 09:01:00: not executed, later than maxDelaySeconds (1860); last error: \
                       targetMaxReplicas 2 of the rule is below the present minReplicas 3";
         assert!(history[0].contains(failed), "{history:?}");
-        two.stop().await;
     }
 }
 
@@ -235,8 +217,7 @@ async fn of_the_runs_before_a_refused_one_the_newest_stands() {
         let min = json!({"spec": {"minReplicas": 3}});
         stage.hpas().patch("web", &PatchParams::default(), &Patch::Merge(&min)).await.unwrap();
         stage.until("2026-11-20T09:00:00Z").await;
-        let mut two = stage.controller("two");
-        two.leads().await;
+        let _two = stage.leads("two").await;
         stage.pass(5).await;
         assert_eq!(stage.hpas().get("web").await.unwrap().spec.max_replicas, 6);
         let history = stage.history_of(first).await;
@@ -246,7 +227,6 @@ async fn of_the_runs_before_a_refused_one_the_newest_stands() {
         assert!(history[0].contains(&told), "{history:?}");
         let history = stage.history_of(second).await;
         assert!(history[0].contains("08:10:00 executed 09:00:0"), "{history:?}");
-        two.stop().await;
     }
 }
 
@@ -259,8 +239,7 @@ async fn a_late_run_stands_until_the_api_server_accepts_the_later_one_of_another
     stage.until("2026-11-20T09:00:00Z").await;
     let which = Which { verb: "patch".into(), resource: "deployments/scale".into(), name: String::new() };
     stage.server.faults().fail(which, 1, StatusError::plain(403, "Forbidden", "no change at the full hour"));
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let _two = stage.leads("two").await;
     stage.until("2026-11-20T09:00:01Z").await;
     assert_eq!(stage.replicas("web").await, 10);
     stage.until("2026-11-20T09:00:10Z").await;
@@ -269,7 +248,6 @@ async fn a_late_run_stands_until_the_api_server_accepts_the_later_one_of_another
     assert!(history[0].contains("08:00:00 executed 09:00:00"), "{history:?}");
     let history = stage.history_of(late).await;
     assert!(history[0].contains("08:30:00 executed 09:00:0"), "{history:?}");
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -277,12 +255,10 @@ async fn a_run_of_an_object_that_is_deleted_counts_no_more() {
     let stage = Stage::at("2026-11-20T07:59:00Z").await;
     stage.cron_on("early", web(), json!([rule("up", "0 8 * * *", 10)])).await;
     stage.cron_on("late", web(), json!([rule("down", "2 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:04:00Z").await;
     stage.crons().delete("late", &Default::default()).await.unwrap();
     stage.deployment("web", 2).await;
     stage.until("2026-11-20T08:05:00Z").await;
     assert_eq!(stage.replicas("web").await, 10);
-    one.stop().await;
 }

@@ -33,8 +33,7 @@ impl Stage {
 async fn a_run_that_is_due_in_the_window_is_made_up_and_its_limit_is_not_lost() {
     let stage = Stage::with_web("2026-11-20T07:50:00Z").await;
     stage.cron(json!([{"name": "up", "schedule": "0 8 * * *", "targetReplicas": 5, "maxDelaySeconds": 600}])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.until("2026-11-20T07:58:00Z").await;
     stage.define(&DEFINITIONS.map(str::to_owned)).await;
     stage.pass(5).await;
@@ -42,8 +41,7 @@ async fn a_run_that_is_due_in_the_window_is_made_up_and_its_limit_is_not_lost() 
     assert_eq!(stage.max_delay().await, None);
     // A new leader knows no more than it is shown.
     one.stop().await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let _two = stage.leads("two").await;
     stage.server.faults().record();
     stage.until("2026-11-20T08:03:00Z").await;
     assert_eq!((stage.replicas("web").await, stage.writes()), (2, Vec::new()));
@@ -59,8 +57,7 @@ async fn a_run_that_is_due_in_the_window_is_made_up_and_its_limit_is_not_lost() 
 async fn a_limit_that_another_schedule_does_not_allow_any_more_stops_no_rule() {
     let stage = Stage::with_web("2026-11-20T07:50:00Z").await;
     stage.cron(json!([{"name": "up", "schedule": "0 8 * * *", "targetReplicas": 5, "maxDelaySeconds": 43200}])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T07:58:00Z").await;
     stage.define(&DEFINITIONS.map(str::to_owned)).await;
     stage.pass(5).await;
@@ -70,15 +67,13 @@ async fn a_limit_that_another_schedule_does_not_allow_any_more_stops_no_rule() {
     stage.define(&api::crd::files().unwrap().map(|(_, text)| text)).await;
     stage.until("2026-11-20T08:31:00Z").await;
     assert_eq!((stage.replicas("web").await, stage.max_delay().await), (5, None), "{:?}", stage.events().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_that_passed_in_the_window_holds_after_it() {
     let stage = Stage::with_web("2026-11-20T07:50:00Z").await;
     stage.cron(json!([{"name": "up", "schedule": "0 8 * * *", "targetReplicas": 5, "maxDelaySeconds": 60}])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T07:58:00Z").await;
     stage.define(&DEFINITIONS.map(str::to_owned)).await;
     stage.pass(5).await;

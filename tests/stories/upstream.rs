@@ -33,14 +33,12 @@ async fn a_failure_limit_of_zero_keeps_no_failure_and_crashes_nothing() {
     let stage = Stage::at("2026-11-20T08:29:00Z").await;
     let limits = json!({"failedHistoryLimit": 0, "maxDelaySeconds": 30});
     stage.cron(json!([with(rule("up", "30 8 * * *", 5), limits)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.until("2026-11-20T08:31:00Z").await;
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00"]);
     let events = stage.events().await;
     assert!(events.last().unwrap().starts_with("Warning RuleFailed: "), "{events:?}");
     assert!(one.metrics.text().contains("fhpa_controller_reconcile_panics_total 0"));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,8 +53,7 @@ async fn a_status_that_karmadas_controller_wrote_is_replaced_as_a_whole_and_then
         "status": "True", "reason": "Former", "message": "", "lastTransitionTime": "2026-11-19T08:30:00Z"}]});
     let theirs = PatchParams { field_manager: Some("karmada-controller-manager".into()), ..PatchParams::default() };
     stage.crons().patch_status("shop", &theirs, &Patch::Merge(json!({"status": status}))).await.unwrap();
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:05Z").await;
     assert_eq!(stage.replicas("web").await, 5);
     assert_eq!(stage.history().await.len(), 1, "{:?}", stage.history().await);
@@ -64,7 +61,6 @@ async fn a_status_that_karmadas_controller_wrote_is_replaced_as_a_whole_and_then
     stage.server.faults().record();
     stage.pass(600).await;
     assert_eq!(stage.writes(), [""; 0]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,27 +70,23 @@ async fn a_federated_hpa_without_a_minimum_is_a_target() {
     stage
         .cron_on("shop", federated_web(), json!([{"name": "up", "schedule": "30 8 * * *", "targetMinReplicas": 3}]))
         .await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:01Z").await;
     assert_eq!(stage.hpas().get("web").await.unwrap().spec.min_replicas, Some(3));
     assert_eq!(stage.history().await, ["up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rule_that_says_no_replicas_is_told_and_stops_nothing() {
     let stage = unchecked("2026-11-20T08:29:50Z").await;
     stage.cron(json!([{"name": "none", "schedule": "30 8 * * *"}, rule("up", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:01Z").await;
     assert_eq!(stage.history().await, ["none: next -", "up: next 2026-11-21T08:30:00 | 08:30:00 executed 08:30:00"]);
     let why = "1 of 2 rules cannot run: spec.rules[0].targetReplicas: Required value: a rule for a Deployment says how many \
                replicas to set";
     assert_eq!(stage.conditions().await[0], format!("Scheduled=False InvalidRules: {why}"));
     assert_eq!(stage.events().await[0], format!("Warning InvalidRules: {why}"));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -104,8 +96,7 @@ async fn a_target_that_changes_twice_costs_nothing_afterwards() {
         stage.deployment(name, 1).await;
     }
     stage.cron(json!([rule("up", "*/10 * * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     for name in ["b", "c"] {
         stage.pass(5).await;
         let target = json!({"spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}}});
@@ -118,7 +109,6 @@ async fn a_target_that_changes_twice_costs_nothing_afterwards() {
     assert_eq!((stage.replicas("web").await, stage.replicas("b").await), (2, 1));
     let one_run = ["patch deployments/scale c", "patch cronfederatedhpas/status shop"];
     assert_eq!(stage.writes(), [one_run, one_run].concat());
-    one.stop().await;
 }
 
 /// Stored rules with such a schedule or zone: the text of the condition, while a good rule beside it runs.
@@ -126,8 +116,7 @@ async fn refused(schedule: &str, zone: Option<&str>) -> String {
     let stage = unchecked("2026-11-20T08:29:50Z").await;
     let bad = zone.map_or(rule("bad", schedule, 9), |zone| with(rule("bad", schedule, 9), json!({"timeZone": zone})));
     stage.cron(json!([bad, rule("good", "30 8 * * *", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:01Z").await;
     assert_eq!(stage.replicas("web").await, 5, "{schedule} {zone:?}");
     let history = stage.history().await;
@@ -151,11 +140,9 @@ async fn a_schedule_that_only_the_webhook_of_karmada_accepts_does_not_stop_the_r
 async fn seven_is_sunday() {
     let stage = Stage::with_web("2026-11-22T08:29:50Z").await;
     stage.cron(json!([rule("sunday", "30 8 * * 7", 5)])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-22T08:30:01Z").await;
     assert_eq!(stage.history().await, ["sunday: next 2026-11-29T08:30:00 | 08:30:00 executed 08:30:00"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,8 +168,7 @@ async fn a_minimum_above_the_maximum_is_a_failure_that_names_both() {
         {"name": "good", "schedule": "40 8 * * *", "targetMaxReplicas": 12},
     ]);
     stage.cron_on("shop", federated_web(), rules).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:41:00Z").await;
     let hpa = stage.hpas().get("web").await.unwrap();
     assert_eq!((hpa.spec.min_replicas, hpa.spec.max_replicas), (Some(2), 12), "the rule after it runs");
@@ -192,7 +178,6 @@ async fn a_minimum_above_the_maximum_is_a_failure_that_names_both() {
     assert!(history[1].contains("08:40:00 executed 08:40:"), "{history:?}");
     let events = stage.events().await;
     assert!(events.iter().any(|event| event.starts_with("Warning InvalidBounds: ")), "{events:?}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,15 +199,13 @@ async fn fields_that_nobody_here_knows_stay_in_a_federated_hpa() {
     stage
         .cron_on("shop", federated_web(), json!([{"name": "up", "schedule": "30 8 * * *", "targetMaxReplicas": 20}]))
         .await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:01Z").await;
     let hpa = api.get("web").await.unwrap();
     assert_eq!(
         (&hpa.data["spec"]["maxReplicas"], &hpa.data["spec"]["ofTomorrow"]),
         (&json!(20), &json!({"a": [1, 2]}))
     );
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -231,8 +214,7 @@ async fn whatever_becomes_of_a_run_is_seen() {
     stage
         .cron(json!([rule("up", "30 8 * * *", 5), with(rule("off", "30 8 * * *", 1), json!({"suspend": true}))]))
         .await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.until("2026-11-20T08:30:02Z").await;
     assert_eq!(stage.events().await.len(), 1);
     let text = one.metrics.text();
@@ -245,5 +227,4 @@ async fn whatever_becomes_of_a_run_is_seen() {
     ] {
         assert!(text.lines().any(|known| known == line), "{line} not in:\n{text}");
     }
-    one.stop().await;
 }

@@ -24,14 +24,22 @@ fn module(path: &Path) -> Vec<String> {
 
 /// The tests of a file, each with its modules.
 fn tests(source: &Source) -> Vec<String> {
-    let (mut found, mut is_test) = (Vec::new(), false);
+    let (mut found, mut is_test, mut told) = (Vec::new(), false, false);
     // Modules within the file, with their indentation.
     let mut inner: Vec<(usize, &str)> = Vec::new();
     for line in source.text.lines() {
         let code = line.trim_start();
         let indent = line.len() - code.len();
         let code = code.strip_prefix("pub ").unwrap_or(code);
-        if code == "#[test]" || code.starts_with("#[tokio::test") {
+        if told || code == "told! {" {
+            // Stories that both worlds tell.
+            told = code != "}";
+            let names = code.split(',').filter_map(|one| one.split_whitespace().next());
+            let path = module(&source.path).join("::");
+            found.extend(
+                names.filter(|name| !["told!", "}"].contains(name)).map(|name| format!("{path}::embedded::{name}")),
+            );
+        } else if code == "#[test]" || code.starts_with("#[tokio::test") {
             is_test = true;
         } else if let Some(name) = code.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(" {")) {
             inner.retain(|(outer, _)| *outer < indent);

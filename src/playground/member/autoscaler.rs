@@ -270,7 +270,7 @@ impl Member {
             Source::External { .. } => return Reading::Total(self.waiting(seen, target, name(target))),
             Source::Object { name, .. } => return Reading::Total(self.waiting(seen, target, name)),
         };
-        let share = self.load.share(namespace(target), name(target));
+        let share = self.load.share(&self.name, namespace(target), name(target));
         let running = (0_u32..).zip(seen.pods_of(target)).filter(|(_, pod)| text(pod, "/status/phase") == "Running");
         let samples = running.map(|(index, pod)| {
             let value = usage(pod, container, resource, share);
@@ -282,7 +282,7 @@ impl Member {
     /// The load of `workload` that waits for this cluster, whose part has the pods of `target`.
     fn waiting(&self, seen: &MemberView, target: &Value, workload: &str) -> i64 {
         let ready = seen.pods_of(target).filter(|pod| pod::ready(pod)).count();
-        self.load.waiting(namespace(target), workload, ready)
+        self.load.waiting(&self.name, namespace(target), workload, ready)
     }
 
     async fn scale(&self, target: &Value, replicas: i32) -> Result<Written, kube::Error> {

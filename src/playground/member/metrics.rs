@@ -132,7 +132,8 @@ impl Member {
             ["custom.metrics.k8s.io", "v1beta2", "namespaces", space, "pods", "*", _] => {
                 let pods = self.objects.all(&self.kinds.pod, space).await.map_err(|_| gone())?;
                 let values = pods.iter().filter(|pod| pod::ready(pod));
-                let share = |pod: &Value| self.load.share(space, pod::owner(pod).map_or("", |(_, owner)| owner));
+                let share =
+                    |pod: &Value| self.load.share(&self.name, space, pod::owner(pod).map_or("", |(_, owner)| owner));
                 Ok(self.values(values.map(|pod| (name(pod).to_owned(), share(pod)))))
             }
             ["custom.metrics.k8s.io", "v1beta2", "namespaces", space, _, object, _] => {
@@ -150,7 +151,7 @@ impl Member {
     async fn load_here(&self, space: &str, workload: &str) -> Result<i64, kube::Error> {
         let pods = self.objects.all(&self.kinds.pod, space).await?;
         let own = |pod: &&Arc<Value>| pod::ready(pod) && pod::owner(pod).is_some_and(|(_, owner)| owner == workload);
-        Ok(self.load.waiting(space, workload, pods.iter().filter(own).count()))
+        Ok(self.load.waiting(&self.name, space, workload, pods.iter().filter(own).count()))
     }
 
     fn values(&self, of: impl IntoIterator<Item = (String, i64)>) -> Value {
@@ -171,7 +172,7 @@ impl Member {
 
     fn pod_metrics(&self, pod: &Value) -> Value {
         let owner = pod::owner(pod).map_or("", |(_, owner)| owner);
-        let share = self.load.share(namespace(pod), owner);
+        let share = self.load.share(&self.name, namespace(pod), owner);
         let containers = items(pod, "/spec/containers");
         let number = i64::try_from(containers.len()).unwrap_or(i64::MAX).max(1);
         let containers: Vec<Value> = containers

@@ -6,38 +6,37 @@ use fhpa::runtime::clock::{steady, wall};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::stand::{MEMBERS, Stand};
+use crate::both::{MEMBERS, World as _};
+use crate::stand::Stand;
 
 pub(super) const SPREAD: &str = "spread";
 pub(super) const WHOLE: &str = "whole";
 const CRON: &str = "clock";
 pub(super) const VERSION: &str = "autoscaling.karmada.io/v1alpha1";
 /// A rule runs each minute.
-const MINUTE: Duration = Duration::from_secs(90);
+const MINUTE: u64 = 90;
 /// HPA controllers come to each HPA every 15 seconds.
 const FORGOTTEN: Duration = Duration::from_secs(16);
 
 /// A Distributed FederatedHPA with ten, three and two pods, a Centralized one with three in each member, and a rule that
 /// sets the bounds of the first each minute.
 pub(super) async fn fleet(stand: &Stand) {
-    super::leave::fifteen(stand, SPREAD, 30).await;
-    for member in MEMBERS {
-        stand.wants(member, WHOLE, 3);
-    }
+    crate::both::leaving::fifteen(stand, SPREAD, 30).await;
+    stand.each_wants(WHOLE, [3; 3]);
     stand.workload(WHOLE, 3, &MEMBERS).await;
     stand.federated(WHOLE, 1, 24, json!({"mode": "Centralized"})).await;
     stand.runs(WHOLE, &MEMBERS.map(|member| (member, 3))).await;
-    stand.observer.note(WHOLE);
+    stand.note(WHOLE);
     let rule = json!({"name": "up", "schedule": "* * * * *", "targetMinReplicas": 3});
     let target = json!({"apiVersion": VERSION, "kind": "FederatedHPA", "name": SPREAD});
     let cron = json!({"apiVersion": VERSION, "kind": "CronFederatedHPA",
         "metadata": {"name": CRON, "namespace": "prod"}, "spec": {"scaleTargetRef": target, "rules": [rule]}});
-    stand.apply("cronfederatedhpas", &cron).await;
+    stand.apply(&cron).await;
     stand.soon("the rule has a next run", async |stand| next(stand).await.is_some()).await;
 }
 
 pub(super) async fn cleared(stand: &Stand) {
-    stand.delete(VERSION, "CronFederatedHPA", "cronfederatedhpas", CRON).await;
+    stand.delete("CronFederatedHPA", CRON).await;
     stand.clear(WHOLE).await;
     stand.clear(SPREAD).await;
     // A new HPA of the same name would begin with the highest recommendation for the old one.
@@ -46,7 +45,7 @@ pub(super) async fn cleared(stand: &Stand) {
 }
 
 async fn history(stand: &Stand) -> Value {
-    let cron = stand.get(VERSION, "CronFederatedHPA", "cronfederatedhpas", CRON).await.unwrap_or_default();
+    let cron = stand.get("CronFederatedHPA", CRON).await.unwrap_or_default();
     cron["status"]["executionHistories"][0].clone()
 }
 
@@ -66,10 +65,10 @@ async fn ran(stand: &Stand, due: Timestamp) -> bool {
 /// into the outage is executed afterwards.
 pub async fn a_lost_zone_stops_no_member(stand: &mut Stand) {
     fleet(stand).await;
-    let leader = stand.fhpa.leads(&stand.lab).await;
+    let leader = stand.leader().await;
     let due = next(stand).await.unwrap();
     let begun = steady();
-    stand.fhpa.kill(leader);
+    stand.kill(leader).await;
     stand.lab.kill();
     stand.wants("member3", SPREAD, 6);
     stand.runs(SPREAD, &[("member1", 10), ("member2", 3), ("member3", 6)]).await;
@@ -79,7 +78,7 @@ pub async fn a_lost_zone_stops_no_member(stand: &mut Stand) {
     stand.lab.heal().await;
     let back = steady();
     let edit = json!({"spec": {"maxReplicas": 33}});
-    let api = stand.lab.karmada.api(VERSION, "FederatedHPA", "federatedhpas", Some("prod"));
+    let api = stand.api("", "FederatedHPA", "prod");
     stand
         .soon("a write is reviewed by the other replica", async |_| {
             let params = kube::api::PatchParams::default();
@@ -87,7 +86,7 @@ pub async fn a_lost_zone_stops_no_member(stand: &mut Stand) {
         })
         .await;
     let reviewed = back.elapsed();
-    let follower = stand.fhpa.leads(&stand.lab).await;
+    let follower = stand.leader().await;
     assert_ne!(follower, leader);
     let led = back.elapsed();
     stand.soon("the run is executed late", async |stand| ran(stand, due).await).await;
@@ -95,14 +94,12 @@ pub async fn a_lost_zone_stops_no_member(stand: &mut Stand) {
         "  away for {away:.1?}; then reviewed after {reviewed:.1?}, led after {led:.1?}, the run after {:.1?}",
         back.elapsed()
     );
-    for member in MEMBERS {
-        stand.wants(member, WHOLE, 4);
-    }
+    stand.each_wants(WHOLE, [4; 3]);
     // Karmada's own watches may take a minute to recover.
     stand.runs_within(3 * MINUTE, WHOLE, &MEMBERS.map(|member| (member, 4))).await;
     println!("  scaled over all clusters after {:.1?}", back.elapsed());
-    assert_eq!((stand.observer.least(SPREAD), stand.observer.least(WHOLE)), (15, 9), "no pod was ended");
-    stand.fhpa.run(leader);
+    assert_eq!((stand.least(SPREAD), stand.least(WHOLE)), (15, 9), "no pod was ended");
+    stand.run(leader);
     cleared(stand).await;
 }
 
@@ -122,8 +119,7 @@ fn newer(stand: &Stand) -> Vec<Value> {
 /// nothing moves.
 pub async fn going_back_a_version_moves_nothing(stand: &mut Stand) {
     fleet(stand).await;
-    let crds =
-        stand.lab.karmada.api("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", None);
+    let crds = stand.api("", "CustomResourceDefinition", "");
     let definitions = newer(stand);
     assert_eq!(definitions.len(), 2);
     let params = kube::api::PatchParams::apply("fhpa-install").force();
@@ -132,7 +128,7 @@ pub async fn going_back_a_version_moves_nothing(stand: &mut Stand) {
         crds.patch(name, &params, &kube::api::Patch::Apply(definition)).await.unwrap();
     }
     let later = json!({"spec": {"later": "kept"}});
-    let api = stand.lab.karmada.api(VERSION, "FederatedHPA", "federatedhpas", Some("prod"));
+    let api = stand.api("", "FederatedHPA", "prod");
     for name in [SPREAD, WHOLE] {
         stand
             .soon("the newer field is stored", async |_| {
@@ -143,7 +139,7 @@ pub async fn going_back_a_version_moves_nothing(stand: &mut Stand) {
     }
     let begun = steady();
     stand.fhpa.begin(&[]);
-    stand.fhpa.leads(&stand.lab).await;
+    stand.leader().await;
     println!("  the older version leads after {:.1?}", begun.elapsed());
     stand.fhpa.install(&stand.lab, &[]);
     let due = next(stand).await.unwrap();
@@ -153,7 +149,7 @@ pub async fn going_back_a_version_moves_nothing(stand: &mut Stand) {
     for name in [SPREAD, WHOLE] {
         assert_eq!(stand.hpa(name).await.unwrap()["spec"]["later"], "kept", "{name}");
     }
-    assert_eq!((stand.observer.least(SPREAD), stand.observer.least(WHOLE)), (15, 9), "no pod was ended");
+    assert_eq!((stand.least(SPREAD), stand.least(WHOLE)), (15, 9), "no pod was ended");
     cleared(stand).await;
     // The next stories begin with what this version installs.
     for definition in &definitions {

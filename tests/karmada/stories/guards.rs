@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::day2::VERSION;
+use crate::both::{MEMBERS, World as _, federated, policy};
 use crate::lab::until;
 use crate::laws::Broken;
 use crate::operator::command;
-use crate::stand::{MEMBERS, Stand, federated, policy};
+use crate::stand::Stand;
 
 const CONFIG: &str = "config.karmada.io/v1alpha1";
 /// Idle connections that one peer keeps: more than a replica has slots.
@@ -22,9 +23,8 @@ const KEPT: usize = 1_100;
 /// Another address of the loopback interface than the one by which karmada-apiserver comes.
 const PEER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-async fn remove(stand: &Stand, version: &str, kind: &str, name: &str) {
-    let plural = format!("{}s", kind.to_lowercase());
-    let api = stand.lab.karmada.api(version, kind, &plural, None);
+async fn remove(stand: &Stand, kind: &str, name: &str) {
+    let api = stand.api("", kind, "");
     api.delete(name, &DeleteParams::default()).await.unwrap();
     until(&format!("{kind} {name} has gone"), async || api.get_opt(name).await.is_ok_and(|one| one.is_none())).await;
 }
@@ -43,13 +43,11 @@ pub async fn a_customization_of_another_stops_no_scaling(stand: &mut Stand) {
     let theirs = json!({"apiVersion": CONFIG, "kind": kind, "metadata": {"name": "theirs"},
         "spec": {"target": {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"},
             "customizations": {"statusReflection": {"luaScript": script}}}});
-    remove(stand, CONFIG, kind, "fhpa-horizontalpodautoscaler-v2").await;
-    stand.apply("resourceinterpretercustomizations", &theirs).await;
+    remove(stand, kind, "fhpa-horizontalpodautoscaler-v2").await;
+    stand.apply(&theirs).await;
     // Karmada's interpreters learn of it.
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    for member in MEMBERS {
-        stand.wants(member, name, 2);
-    }
+    stand.pass(3).await;
+    stand.each_wants(name, [2; 3]);
     stand.workload(name, 3, &MEMBERS).await;
     stand.federated(name, 3, 30, json!({})).await;
     stand.runs(name, &MEMBERS.map(|member| (member, 2))).await;
@@ -59,15 +57,15 @@ pub async fn a_customization_of_another_stops_no_scaling(stand: &mut Stand) {
             ["Assigned", "Ready"].iter().all(|kind| condition(&hpa, kind)["status"] == "True")
         })
         .await;
-    stand.observer.note(name);
+    stand.note(name);
     stand.wants("member1", name, 6);
     stand.runs(name, &[("member1", 6), ("member2", 2), ("member3", 2)]).await;
     let output = command(&stand.lab, "install", &["--user", crate::operator::USER]);
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     let left = "fhpa-horizontalpodautoscaler-v2  left to another customization";
     assert!(output.status.success() && text.contains(left), "{text}");
-    assert_eq!(stand.observer.least(name), 6, "no pod was ended");
-    remove(stand, CONFIG, kind, "theirs").await;
+    assert_eq!(stand.least(name), 6, "no pod was ended");
+    remove(stand, kind, "theirs").await;
     stand.fhpa.install(&stand.lab, &[]);
     stand.clear(name).await;
 }
@@ -75,18 +73,18 @@ pub async fn a_customization_of_another_stops_no_scaling(stand: &mut Stand) {
 /// `kubectl delete lease` while all is well: the next term begins only when the one before it has ended.
 pub async fn a_lease_deleted_by_hand_makes_no_second_leader(stand: &mut Stand) {
     let name = "led";
-    super::leave::fifteen(stand, name, 30).await;
-    let leader = stand.fhpa.leads(&stand.lab).await;
+    crate::both::leaving::fifteen(stand, name, 30).await;
+    let leader = stand.leader().await;
     let became = stand.fhpa.says("became leader");
-    let leases = stand.lab.karmada.api("coordination.k8s.io/v1", "Lease", "leases", Some("karmada-system"));
+    let leases = stand.api("", "Lease", "karmada-system");
     let begun = steady();
     leases.delete("fhpa", &DeleteParams::default()).await.unwrap();
-    let next = stand.fhpa.leads(&stand.lab).await;
+    let next = stand.leader().await;
     let led = begun.elapsed();
     println!("  {leader} led; {next} leads {led:.1?} after its Lease was deleted");
     let ended = stand.fhpa.says("lost leadership");
     assert!(next == leader || ended > 0 || led >= Duration::from_secs(10), "two led at the same time");
-    stand.edit(VERSION, "FederatedHPA", "federatedhpas", name, json!({"spec": {"maxReplicas": 33}})).await;
+    stand.respec(name, json!({"maxReplicas": 33})).await;
     stand
         .soon("the edit is carried out", async |stand| {
             let mut all = 0;
@@ -97,7 +95,7 @@ pub async fn a_lease_deleted_by_hand_makes_no_second_leader(stand: &mut Stand) {
         })
         .await;
     assert!(stand.fhpa.says("became leader") <= became + 1, "one term followed");
-    assert_eq!(stand.observer.least(name), 15, "no pod was ended");
+    assert_eq!(stand.least(name), 15, "no pod was ended");
     stand.clear(name).await;
 }
 
@@ -113,7 +111,7 @@ pub async fn kept_connections_stop_no_review(stand: &mut Stand) {
             kept.push(stream);
         }
     }
-    let api = stand.lab.karmada.api(VERSION, "FederatedHPA", "federatedhpas", Some("prod"));
+    let api = stand.api("", "FederatedHPA", "prod");
     let params = kube::api::PostParams { dry_run: true, ..Default::default() };
     let mut longest = Duration::ZERO;
     for round in 0..20 {
@@ -131,28 +129,30 @@ pub async fn kept_connections_stop_no_review(stand: &mut Stand) {
 pub async fn what_was_stored_without_the_webhook_harms_nothing(stand: &mut Stand) {
     let (name, kinds) = ("unseen", ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]);
     for kind in kinds {
-        remove(stand, "admissionregistration.k8s.io/v1", kind, "fhpa").await;
+        remove(stand, kind, "fhpa").await;
     }
-    let mut daemon = crate::stand::deployment(name, 1);
+    let mut daemon = crate::both::deployment(name, 1);
     daemon["kind"] = json!("DaemonSet");
     for field in ["replicas", "strategy"] {
         daemon["spec"].as_object_mut().unwrap().remove(field);
     }
-    stand.apply("daemonsets", &daemon).await;
-    stand.apply("propagationpolicies", &policy(name, "DaemonSet", &MEMBERS)).await;
+    stand.apply(&daemon).await;
+    let mut placed = policy(name, &MEMBERS);
+    placed["spec"]["resourceSelectors"][0]["kind"] = json!("DaemonSet");
+    stand.apply(&placed).await;
     // Nobody sets the mode that fhpa acts by.
     let mut hpa = federated(name, 1, 9, json!({"mode": "Distributed"}));
     hpa["spec"]["scaleTargetRef"]["kind"] = json!("DaemonSet");
-    stand.apply("federatedhpas", &hpa).await;
+    stand.apply(&hpa).await;
     let never = |seconds: i64| {
         let rule = json!({"name": "up", "schedule": "* * * * *", "targetMinReplicas": 1, "maxDelaySeconds": seconds});
         json!({"apiVersion": VERSION, "kind": "CronFederatedHPA", "metadata": {"name": name, "namespace": "prod"},
             "spec": {"scaleTargetRef": {"apiVersion": VERSION, "kind": "FederatedHPA", "name": name}, "rules": [rule]}})
     };
-    let rules = stand.lab.karmada.api(VERSION, "CronFederatedHPA", "cronfederatedhpas", Some("prod"));
+    let rules = stand.api("", "CronFederatedHPA", "prod");
     let refused = rules.create(&Default::default(), &serde_json::from_value(never(0)).unwrap()).await.unwrap_err();
     assert!(refused.to_string().contains("greater than or equal to 10"), "{refused}");
-    stand.apply("cronfederatedhpas", &never(10)).await;
+    stand.apply(&never(10)).await;
 
     stand
         .soon("it is told why", async |stand| {
@@ -163,8 +163,8 @@ pub async fn what_was_stored_without_the_webhook_harms_nothing(stand: &mut Stand
         .await;
     let from = wall();
     stand
-        .later(Duration::from_secs(90), "the rule runs on time", async |stand| {
-            let cron = stand.get(VERSION, "CronFederatedHPA", "cronfederatedhpas", name).await.unwrap();
+        .later(90, "the rule runs on time", async |stand| {
+            let cron = stand.get("CronFederatedHPA", name).await.unwrap();
             let runs = cron["status"]["executionHistories"][0]["successfulExecutions"].clone();
             let at = |run: &Value, field: &str| run[field].as_str().and_then(|time| time.parse::<Timestamp>().ok());
             let ran = |run: &Value| {
@@ -175,21 +175,34 @@ pub async fn what_was_stored_without_the_webhook_harms_nothing(stand: &mut Stand
         })
         .await;
     for member in MEMBERS {
-        let api = stand.lab.member(member).plane.api("apps/v1", "DaemonSet", "daemonsets", Some("prod"));
+        let api = stand.api(member, "DaemonSet", "prod");
         assert!(api.get_opt(name).await.unwrap().is_some(), "{member} has it");
         assert!(stand.member_hpa(member, name).await.is_none(), "{member} has an HPA for it");
     }
     let binding = format!("{name}-daemonset");
-    let binding = stand.get("work.karmada.io/v1alpha2", "ResourceBinding", "resourcebindings", &binding).await.unwrap();
+    let binding = stand.get("ResourceBinding", &binding).await.unwrap();
     assert!(binding["spec"]["suspension"]["scheduling"] != true, "{binding}");
 
-    stand.delete(VERSION, "CronFederatedHPA", "cronfederatedhpas", name).await;
-    stand.delete(VERSION, "FederatedHPA", "federatedhpas", name).await;
-    stand.soon("the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
+    stand.delete("CronFederatedHPA", name).await;
+    stand.delete("FederatedHPA", name).await;
+    stand.is_gone(name, 60).await;
     // Nobody was there to refuse it.
     let stored = |one: &Broken| one.law.starts_with("1 ") && one.objects.ends_with(name);
     assert!(stand.observer.broken().iter().all(stored), "the observer sees what was stored");
-    stand.delete("apps/v1", "DaemonSet", "daemonsets", name).await;
-    stand.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", name).await;
+    stand.delete("DaemonSet", name).await;
+    stand.delete("PropagationPolicy", name).await;
     stand.fhpa.install(&stand.lab, &[]);
+}
+
+/// Kinds that cannot be scaled are refused, and no binding is suspended for them.
+pub async fn what_cannot_be_scaled_is_refused(stand: &mut Stand) {
+    let mut object = federated("daemon", 1, 9, json!({}));
+    object["spec"]["scaleTargetRef"]["kind"] = "DaemonSet".into();
+    let object = serde_json::from_value(object).unwrap();
+    let refused = stand.api("", "FederatedHPA", "prod").create(&Default::default(), &object).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("DaemonSet"), "{refused}");
+    let all = stand.api("", "ResourceInterpreterCustomization", "").list(&Default::default()).await.unwrap().items;
+    let names: Vec<String> = all.iter().filter_map(|one| one.metadata.name.clone()).collect();
+    assert!(names.iter().all(|name| !name.contains("daemonset") && !name.contains("job")), "{names:?}");
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::examples::size;
+use crate::both::{World as _, deployment, policy, tolerating};
 use crate::estimators::Estimators;
 use crate::observer::Observer;
-use crate::stand::{Stand, deployment, policy};
+use crate::stand::Stand;
 
 /// The lost one is the first. Names are numbers for the sake of the estimators.
 const MEMBERS: [&str; 3] = ["1", "2", "3"];
@@ -119,30 +119,28 @@ async fn lose(stand: &mut Stand, workloads: &[Workload], divider: Divider, estim
     let estimators = if estimated { Some(Estimators::start(&stand.lab, gates).await) } else { None };
     stand.lab.schedule_with(&features(gates), &[&format!("--enable-scheduler-estimator={estimated}")]);
     for (name, (cores, _)) in MEMBERS.into_iter().zip(CORES) {
-        size(stand, name, cores).await;
+        stand.size(name, cores).await;
     }
     run(stand, workloads).await;
     match divider {
         Divider::Karmada(_) => {
             // By itself Karmada evicts from no cluster that does not answer.
-            stand.apply("clustertaintpolicies", &taints()).await;
+            stand.apply(&taints()).await;
             for own in workloads {
-                stand
-                    .apply("propagationpolicies", &placed(own, &json!({"replicaDivisionPreference": "Aggregated"})))
-                    .await;
+                stand.apply(&placed(own, &json!({"replicaDivisionPreference": "Aggregated"}))).await;
             }
         }
         Divider::Fhpa => {
             let arguments: Vec<OsString> = estimators.iter().flat_map(Estimators::arguments).collect();
             stand.fhpa.begin(&arguments);
-            stand.fhpa.leads(&stand.lab).await;
+            stand.leader().await;
             for own in workloads {
                 let aggregated = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "Aggregated"}});
                 stand.federated(&own.name, own.min, own.max, aggregated).await;
             }
             for own in workloads {
                 let bound = async |stand: &Stand| stand.bounds(own.home, &own.name).await.is_some();
-                stand.later(Duration::from_secs(120), "each has an HPA where it runs", bound).await;
+                stand.later(120, "each has an HPA where it runs", bound).await;
             }
         }
     }
@@ -162,14 +160,14 @@ async fn run(stand: &Stand, workloads: &[Workload]) {
         let weights = json!([{"targetCluster": {"clusterNames": [own.home]}, "weight": 1}]);
         let weighted =
             json!({"replicaDivisionPreference": "Weighted", "weightPreference": {"staticWeightList": weights}});
-        stand.apply("propagationpolicies", &placed(own, &weighted)).await;
-        stand.apply("deployments", &object).await;
+        stand.apply(&placed(own, &weighted)).await;
+        stand.apply(&object).await;
     }
     let ready = async |stand: &Stand| {
         let at_home = |own: &Workload| stand.lab.member(own.home).pods.ready(&own.name) == own.replicas;
         workloads.iter().all(at_home)
     };
-    stand.later(Duration::from_secs(120), "all run", ready).await;
+    stand.later(120, "all run", ready).await;
     for (name, (cores, used)) in MEMBERS.into_iter().zip(CORES) {
         stand.soon("Karmada tells of what runs", async |stand| stand.has(name, cores, used).await).await;
     }
@@ -177,13 +175,10 @@ async fn run(stand: &Stand, workloads: &[Workload]) {
 
 /// Its policy: all members may run it, and a lost one is tolerated for 30 seconds.
 fn placed(own: &Workload, division: &serde_json::Value) -> serde_json::Value {
-    let mut policy = policy(&own.name, "Deployment", &MEMBERS);
+    let mut policy = tolerating(policy(&own.name, &MEMBERS), 30);
     let placement = &mut policy["spec"]["placement"];
     placement["replicaScheduling"] = division.clone();
     placement["replicaScheduling"]["replicaSchedulingType"] = json!("Divided");
-    let tolerations = ["cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"]
-        .map(|key| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}));
-    placement["clusterTolerations"] = json!(tolerations);
     policy["spec"]["failover"] = json!({"cluster": {"purgeMode": "Gracefully"}});
     policy
 }

@@ -1,13 +1,11 @@
 //! Objects that Karmada's own controllers ran: fhpa takes their status over, and lets go of each in every way.
 
-use std::time::Duration;
-
 use fhpa::runtime::clock::steady;
 use serde_json::{Value, json};
 
 use super::beside::{PACE, active, only_fhpa, only_karmada};
-use crate::operator::Fhpa;
-use crate::stand::{MEMBERS, Stand, federated};
+use crate::both::{MEMBERS, World as _, federated};
+use crate::stand::Stand;
 
 const DELETED: &str = "ran-deleted";
 const RETARGETED: &str = "ran-retargeted";
@@ -17,7 +15,7 @@ const ALL: [&str; 4] = [DELETED, RETARGETED, CENTRALIZED, UNINSTALLED];
 /// Another workload, for the one that is pointed elsewhere.
 const OTHER: &str = "ran-other";
 /// What a handover takes at most.
-const SHORTLY: Duration = Duration::from_secs(30);
+const SHORTLY: u64 = 30;
 
 async fn says(stand: &Stand, name: &str, type_: &str) -> String {
     let hpa = stand.hpa(name).await.unwrap_or_default();
@@ -32,19 +30,17 @@ fn held(hpa: &Value) -> bool {
 
 async fn edit(stand: &Stand, name: &str, spec: Value) {
     let change = json!({"spec": spec});
-    stand.edit("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name, change).await;
+    stand.edit("FederatedHPA", name, change).await;
 }
 
 /// Karmada's own controllers run the objects, in the mode that they get.
 async fn karmada_runs_them(stand: &Stand) {
     for name in ALL {
         stand.workload(name, 3, &MEMBERS).await;
-        for member in MEMBERS {
-            stand.wants(member, name, 1);
-        }
+        stand.each_wants(name, [1; 3]);
         let mut object = federated(name, 1, 9, json!({}));
         object["metadata"]["annotations"] = json!({"fhpa.karmada.io/mode": "Distributed"});
-        stand.apply("federatedhpas", &object).await;
+        stand.apply(&object).await;
     }
     stand.workload(OTHER, 3, &MEMBERS).await;
     for name in ALL {
@@ -64,10 +60,10 @@ pub async fn what_karmada_ran_is_taken_over_and_let_go(stand: &mut Stand) {
         stand.later(SHORTLY, &format!("{name} is Ready"), ready).await;
     }
     println!("  Ready {:.1?} after the leader began", begun.elapsed());
-    let ready: Vec<usize> = ALL.iter().map(|name| stand.observer.note(name)).collect();
+    let ready: Vec<usize> = ALL.iter().map(|name| stand.note(name)).collect();
 
     let begun = steady();
-    stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", DELETED).await;
+    stand.delete("FederatedHPA", DELETED).await;
     edit(stand, RETARGETED, json!({"scaleTargetRef": {"name": OTHER}})).await;
     edit(stand, CENTRALIZED, json!({"mode": "Centralized"})).await;
     stand.later(SHORTLY, "it is gone", async |stand| stand.hpa(DELETED).await.is_none()).await;
@@ -88,10 +84,9 @@ pub async fn what_karmada_ran_is_taken_over_and_let_go(stand: &mut Stand) {
         assert!(!held(&stand.hpa(name).await.unwrap()), "{name}");
     }
     for (name, ready) in ALL.iter().zip(ready) {
-        assert_eq!(stand.observer.least(name), ready, "{name}: no pod was ended");
+        assert_eq!(stand.least(name), ready, "{name}: no pod was ended");
     }
-    stand.fhpa.kill_all();
-    stand.fhpa = Fhpa::start(&stand.lab, &[]).await;
+    stand.restart(&[]).await;
     for name in ALL.into_iter().chain([OTHER]) {
         stand.clear(name).await;
     }

@@ -1,20 +1,14 @@
 //! etcd of Karmada goes back to a snapshot, as charts/fhpa/docs/day2.md has it.
 
-use std::time::Duration;
-
 use fhpa::runtime::clock::steady;
 use serde_json::json;
 
-use super::day2::{SPREAD, VERSION, WHOLE, cleared, fleet};
-use crate::stand::{MEMBERS, Stand};
+use super::day2::{SPREAD, WHOLE, cleared, fleet};
+use crate::both::{MEMBERS, World as _};
+use crate::stand::Stand;
 
 /// For how long Karmada alone, and then fhpa, must end no pod.
-const REST: Duration = Duration::from_secs(40);
-
-async fn rests(stand: &Stand) {
-    let end = steady() + REST;
-    stand.later(2 * REST, "time goes by", async |_| steady() >= end).await;
-}
+const REST: u64 = 40;
 
 async fn conditions(stand: &Stand, name: &str) -> String {
     let hpa = stand.hpa(name).await.unwrap_or_default();
@@ -32,14 +26,14 @@ pub async fn a_restored_etcd_ends_no_pod(stand: &mut Stand) {
     stand.lab.etcd.snapshot(&snapshot);
 
     let edit = |max: u32| json!({"spec": {"maxReplicas": max}});
-    stand.edit(VERSION, "FederatedHPA", "federatedhpas", SPREAD, edit(48)).await;
+    stand.edit("FederatedHPA", SPREAD, edit(48)).await;
     for (member, replicas) in [("member1", 10), ("member2", 9), ("member3", 7)] {
         stand.wants(member, SPREAD, replicas);
         stand.wants(member, WHOLE, 4);
     }
     stand.runs(SPREAD, &[("member1", 10), ("member2", 9), ("member3", 7)]).await;
     stand.runs(WHOLE, &MEMBERS.map(|member| (member, 4))).await;
-    assert_eq!((stand.observer.note(SPREAD), stand.observer.note(WHOLE)), (26, 12));
+    assert_eq!((stand.note(SPREAD), stand.note(WHOLE)), (26, 12));
     let mut bounds = Vec::new();
     for member in MEMBERS {
         bounds.push(stand.bounds(member, SPREAD).await);
@@ -50,7 +44,7 @@ pub async fn a_restored_etcd_ends_no_pod(stand: &mut Stand) {
     stand.lab.restore(&snapshot).await;
     println!("  restored after {:.1?}", begun.elapsed());
     stand.fhpa.begin(&["--freeze=restored".into()]);
-    stand.fhpa.leads(&stand.lab).await;
+    stand.leader().await;
     let said = stand.fhpa.does_itself("recover", &["--yes"]);
     println!("  corrected after {:.1?}:\n{said}", begun.elapsed());
     assert!(said.contains("spec.maxReplicas 30 -> ") && said.contains("template: replicas 9 -> 12"), "{said}");
@@ -59,26 +53,26 @@ pub async fn a_restored_etcd_ends_no_pod(stand: &mut Stand) {
     stand.observer.restored(&stand.lab).await;
 
     stand.lab.schedule(true);
-    stand.lab.manage(true);
+    stand.manage(true);
     for member in MEMBERS {
-        stand.lab.cluster_is(member, "True").await;
+        stand.cluster_is(member, "True").await;
     }
-    rests(stand).await;
-    println!("  Karmada runs for {REST:.0?}, after {:.1?}", begun.elapsed());
-    let (spread, whole) = (stand.observer.least(SPREAD), stand.observer.least(WHOLE));
+    stand.pass(REST).await;
+    println!("  Karmada runs for {REST} s, after {:.1?}", begun.elapsed());
+    let (spread, whole) = (stand.least(SPREAD), stand.least(WHOLE));
     assert_eq!((spread, whole), (26, 12), "Karmada ended no pod");
     for (member, before) in MEMBERS.iter().zip(bounds) {
         assert_eq!(stand.bounds(member, SPREAD).await, before, "{member}");
     }
 
     stand.fhpa.begin(&[]);
-    stand.fhpa.leads(&stand.lab).await;
+    stand.leader().await;
     stand.observer.acts();
     println!("  fhpa decides after {:.1?}", begun.elapsed());
-    rests(stand).await;
-    stand.edit(VERSION, "FederatedHPA", "federatedhpas", SPREAD, edit(48)).await;
+    stand.pass(REST).await;
+    stand.edit("FederatedHPA", SPREAD, edit(48)).await;
     stand.soon("it is assigned", async |stand| conditions(stand, SPREAD).await.contains(r#""Ready"="True""#)).await;
-    let (spread, whole) = (stand.observer.least(SPREAD), stand.observer.least(WHOLE));
+    let (spread, whole) = (stand.least(SPREAD), stand.least(WHOLE));
     assert_eq!((spread, whole), (26, 12), "no pod ended: {}", conditions(stand, SPREAD).await);
     stand.wants("member3", SPREAD, 8);
     stand.runs(SPREAD, &[("member3", 8)]).await;

@@ -10,9 +10,10 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::day2::{SPREAD, VERSION, WHOLE, cleared, fleet};
+use super::day2::{SPREAD, WHOLE, cleared, fleet};
+use crate::both::{MEMBERS, World as _};
 use crate::rig::authority::Authority;
-use crate::stand::{MEMBERS, Stand};
+use crate::stand::Stand;
 
 /// Reviews that were asked for, and what was said of those that failed.
 #[derive(Default)]
@@ -24,7 +25,7 @@ struct Reviews {
 /// Asks for a review all the time, by writes of which nothing is stored.
 fn reviews(stand: &Stand) -> (Arc<Mutex<Reviews>>, JoinSet<()>) {
     let counted = Arc::<Mutex<Reviews>>::default();
-    let api = stand.lab.karmada.api(VERSION, "FederatedHPA", "federatedhpas", Some("prod"));
+    let api = stand.api("", "FederatedHPA", "prod");
     let counts = Arc::clone(&counted);
     let mut task = JoinSet::new();
     task.spawn(async move {
@@ -48,11 +49,8 @@ fn reviews(stand: &Stand) -> (Arc<Mutex<Reviews>>, JoinSet<()>) {
 async fn registered(stand: &Stand, bundle: &str) -> bool {
     use base64::Engine as _;
     let wanted = base64::engine::general_purpose::STANDARD.encode(bundle);
-    let lists = [("MutatingWebhookConfiguration", "mutating"), ("ValidatingWebhookConfiguration", "validating")];
-    for (kind, prefix) in lists {
-        let plural = format!("{prefix}webhookconfigurations");
-        let api = stand.lab.karmada.api("admissionregistration.k8s.io/v1", kind, &plural, None);
-        let Ok(configuration) = api.get("fhpa").await else { return false };
+    for kind in ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] {
+        let Ok(configuration) = stand.api("", kind, "").get("fhpa").await else { return false };
         let hooks = configuration.data["webhooks"].as_array().cloned().unwrap_or_default();
         if hooks.is_empty() || hooks.iter().any(|hook| hook["clientConfig"]["caBundle"] != wanted.as_str()) {
             return false;
@@ -76,7 +74,7 @@ pub async fn exchanged_without_a_failed_review(stand: &mut Stand) {
     stand.soon("karmada-apiserver knows the old ones", async |_| known(&old).await).await;
     let arguments = stand.fhpa.registration();
     stand.fhpa.begin(&arguments);
-    let leader = stand.fhpa.leads(&stand.lab).await;
+    let leader = stand.leader().await;
     let (counted, task) = reviews(stand);
 
     let begun = steady();
@@ -108,16 +106,14 @@ pub async fn exchanged_without_a_failed_review(stand: &mut Stand) {
     stand.soon("the old CA has gone", async |stand| registered(stand, &another.pem()).await).await;
     println!("  another CA after {:.1?}", begun.elapsed());
 
-    assert_eq!(stand.fhpa.leads(&stand.lab).await, leader, "the leader stays");
-    for member in MEMBERS {
-        stand.wants(member, WHOLE, 4);
-    }
+    assert_eq!(stand.leader().await, leader, "the leader stays");
+    stand.each_wants(WHOLE, [4; 3]);
     stand.runs(WHOLE, &MEMBERS.map(|member| (member, 4))).await;
     drop(task);
     let Reviews { asked, refused } = std::mem::take(&mut *counted.lock());
     println!("  {asked} reviews, {} refused", refused.len());
     assert!(asked > 100 && refused.is_empty(), "{} of {asked}: {:?}", refused.len(), refused.first());
-    assert_eq!((stand.observer.least(SPREAD), stand.observer.least(WHOLE)), (15, 9), "no pod was ended");
+    assert_eq!((stand.least(SPREAD), stand.least(WHOLE)), (15, 9), "no pod was ended");
     stand.fhpa.begin(&[]);
     cleared(stand).await;
 }

@@ -3,7 +3,8 @@
 use kube::api::{DynamicObject, PostParams};
 use serde_json::{Value, json};
 
-use crate::stand::{MEMBERS, Stand, deployment, federated, policy};
+use crate::both::{MEMBERS, World as _, deployment, federated, policy};
+use crate::stand::Stand;
 
 /// A plain HPA of another name than its workload.
 fn plain(name: &str, of: &str) -> Value {
@@ -26,23 +27,20 @@ async fn ready(stand: &Stand, name: &str) -> String {
 /// A propagated HPA is refused at admission, or told while it is there; an HPA that only a member has is adopted.
 pub async fn another_hpa_is_found_and_adopted(stand: &mut Stand) {
     let name = "shared";
-    for member in MEMBERS {
-        stand.wants(member, name, 2);
-    }
-    stand.apply("deployments", &deployment(name, 3)).await;
-    stand.apply("horizontalpodautoscalers", &plain("legacy", name)).await;
-    let mut policy = policy(name, "Deployment", &MEMBERS);
+    stand.each_wants(name, [2; 3]);
+    stand.apply(&deployment(name, 3)).await;
+    stand.apply(&plain("legacy", name)).await;
+    let mut policy = policy(name, &MEMBERS);
     let selectors = policy["spec"]["resourceSelectors"].as_array_mut().unwrap();
     selectors.push(json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "name": "legacy"}));
-    stand.apply("propagationpolicies", &policy).await;
+    stand.apply(&policy).await;
     stand
         .soon("members have the propagated HPA", async |stand| {
-            let plane = &stand.lab.member("member2").plane;
-            let api = plane.api("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Some("prod"));
+            let api = stand.api("member2", "HorizontalPodAutoscaler", "prod");
             api.get_opt("legacy").await.is_ok_and(|found| found.is_some())
         })
         .await;
-    let api = stand.lab.karmada.api("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", Some("prod"));
+    let api = stand.api("", "FederatedHPA", "prod");
     let mut object = federated(name, 3, 30, json!({}));
     let typed = |object: &Value| serde_json::from_value::<DynamicObject>(object.clone()).unwrap();
     let refused = api.create(&PostParams::default(), &typed(&object)).await.unwrap_err().to_string();
@@ -55,20 +53,17 @@ pub async fn another_hpa_is_found_and_adopted(stand: &mut Stand) {
             said.starts_with("False AmbiguousSelector") && said.contains("legacy")
         })
         .await;
-    let count = stand.observer.note(name);
-    stand.delete("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "legacy").await;
+    let count = stand.note(name);
+    stand.delete("HorizontalPodAutoscaler", "legacy").await;
     let well = async |stand: &Stand| ready(stand, name).await.starts_with("True");
-    stand.later(std::time::Duration::from_secs(120), "all is well", well).await;
+    stand.later(120, "all is well", well).await;
     // One that only a member has, under a name of its own.
-    let plane = &stand.lab.member("member2").plane;
-    let hpas = plane.api("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Some("prod"));
+    let hpas = stand.api("member2", "HorizontalPodAutoscaler", "prod");
     hpas.create(&PostParams::default(), &typed(&plain("forgotten", name))).await.unwrap();
     stand
-        .later(std::time::Duration::from_secs(120), "it is adopted", async |_| {
-            hpas.get_opt("forgotten").await.is_ok_and(|found| found.is_none())
-        })
+        .later(120, "it is adopted", async |_| hpas.get_opt("forgotten").await.is_ok_and(|found| found.is_none()))
         .await;
     stand.soon("all is well again", async |stand| ready(stand, name).await.starts_with("True")).await;
-    assert!(stand.observer.least(name) >= count.min(3), "no pod was ended");
+    assert!(stand.least(name) >= count.min(3), "no pod was ended");
     stand.clear(name).await;
 }

@@ -48,7 +48,7 @@ async fn until(stage: &Stage, kind: &str, replicas: i32) {
 
 #[tokio::test(start_paused = true)]
 async fn pods_of_all_clusters_are_measured_by_the_adapter_alone() {
-    let (stage, one) = adapted("Deployment", json!({})).await;
+    let (stage, _one) = adapted("Deployment", json!({})).await;
     stage.load(500).await;
     until(&stage, "Deployment", 10).await;
     assert_eq!(stage.condition("ScalingActive").await.0, "True ValidMetricFound");
@@ -65,30 +65,27 @@ async fn pods_of_all_clusters_are_measured_by_the_adapter_alone() {
     stage.fleet.lose_metrics("member1", true).unwrap();
     stage.pass(45).await;
     assert_eq!(stage.condition("ScalingActive").await.0, "False FailedGetResourceMetric");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn usage_of_pods_with_one_name_is_told_apart_by_the_cluster() {
-    let (stage, one) = adapted("StatefulSet", json!({})).await;
+    let (stage, _one) = adapted("StatefulSet", json!({})).await;
     assert_eq!(asked(&stage, "StatefulSet").await, 4);
     stage.load(300).await;
     until(&stage, "StatefulSet", 6).await;
     assert_eq!(stage.condition("ScalingActive").await.0, "True ValidMetricFound");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_value_that_stands_for_two_pods_removes_none() {
     let pods = json!({"type": "Pods", "pods": {"metric": {"name": "requests"},
         "target": {"type": "AverageValue", "averageValue": "50m"}}});
-    let (stage, one) = adapted("StatefulSet", json!({"metrics": [pods]})).await;
+    let (stage, _one) = adapted("StatefulSet", json!({"metrics": [pods]})).await;
     stage.load(20).await;
     stage.pass(900).await;
     assert_eq!(asked(&stage, "StatefulSet").await, 4);
     let (said, message) = stage.condition("ScalingActive").await;
     assert!(said.starts_with("False FailedGetPodsMetric") && message.contains("the same name"), "{said}: {message}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +93,7 @@ async fn a_sum_that_may_lack_a_cluster_adds_replicas_and_removes_none() {
     let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
     let metric = json!({"type": "Object", "object": {"describedObject": object, "metric": {"name": "load"},
         "target": {"type": "AverageValue", "averageValue": "50m"}}});
-    let (stage, one) = adapted("Deployment", json!({"metrics": [metric]})).await;
+    let (stage, _one) = adapted("Deployment", json!({"metrics": [metric]})).await;
     stage.load(500).await;
     until(&stage, "Deployment", 10).await;
     stage.load(50).await;
@@ -104,5 +101,4 @@ async fn a_sum_that_may_lack_a_cluster_adds_replicas_and_removes_none() {
     assert_eq!(asked(&stage, "Deployment").await, 10);
     let (said, message) = stage.condition("ScalingActive").await;
     assert!(said == "True PartialMetrics" && message.contains("karmada-metrics-adapter"), "{said}: {message}");
-    one.stop().await;
 }

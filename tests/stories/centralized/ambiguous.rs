@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::running;
 use crate::stories::Process;
-use crate::stories::distributed::{Stage, deployment, hpa, kind, weights};
+use crate::stories::distributed::{Stage, deployment, hpa, kind};
 
 /// A canary of `web` in each of two clusters: its pods are also selected by the selector of `web`.
 async fn canary(stage: &Stage, mode: &str) {
@@ -45,7 +45,7 @@ fn replicas(object: &Value) -> i64 {
 
 #[tokio::test(start_paused = true)]
 async fn two_objects_that_take_the_same_pods_both_wait_until_one_is_gone() {
-    let (stage, one) = ambiguous("Centralized").await;
+    let (stage, _one) = ambiguous("Centralized").await;
     assert_eq!(replicas(&stage.get("Deployment", "canary").await), 2, "neither is scaled");
     let found = stage.control.get(&kind("FederatedHPA"), "prod", "canary").await.unwrap().unwrap();
     assert!(found["status"]["conditions"].to_string().contains("AmbiguousSelector"), "{found}");
@@ -54,62 +54,52 @@ async fn two_objects_that_take_the_same_pods_both_wait_until_one_is_gone() {
     assert_ne!(stage.condition("ScalingActive").await.0, "False AmbiguousSelector");
     stage.pass(120).await;
     assert!(stage.scale().await > 3, "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_leader_scales_neither_of_them() {
     let (stage, one) = ambiguous("Centralized").await;
     one.kill().await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let _two = stage.leads("two").await;
     stage.pass(120).await;
     assert_eq!((stage.scale().await, replicas(&stage.get("Deployment", "canary").await)), (3, 2));
     assert_eq!(stage.condition("ScalingActive").await.0, "False AmbiguousSelector");
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_pods_of_a_distributed_object_are_left_to_it() {
-    let (stage, one) = ambiguous("Distributed").await;
+    let (stage, _one) = ambiguous("Distributed").await;
     stage.delete("FederatedHPA", "canary").await;
     stage.pass(200).await;
     assert!(stage.scale().await > 3, "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_workload_without_replicas_keeps_no_other_from_being_scaled() {
-    let (stage, one) = ambiguous("Centralized").await;
+    let (stage, _one) = ambiguous("Centralized").await;
     stage.patch("Deployment", "canary", json!({"spec": {"replicas": 0}})).await;
     stage.pass(120).await;
     assert_eq!(replicas(&stage.get("Deployment", "canary").await), 0);
     assert!(stage.scale().await > 3, "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_scales_nothing_keeps_no_other_from_being_scaled() {
     for (mode, wait) in [("Centralized", 120), ("Distributed", 500)] {
-        let (stage, one) = ambiguous(mode).await;
+        let (stage, _one) = ambiguous(mode).await;
         stage.delete("Deployment", "canary").await;
         stage.pass(wait).await;
         assert!(stage.scale().await > 3, "{mode}: {:?}", stage.messages().await);
-        one.stop().await;
     }
-    let (stage, one) = ambiguous("Centralized").await;
+    let (stage, _one) = ambiguous("Centralized").await;
     stage.patch("FederatedHPA", "canary", json!({"spec": {"suspend": true}})).await;
     stage.pass(120).await;
     assert!(stage.scale().await > 3, "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_that_yielded_for_a_while_begins_with_the_current_replicas() {
-    let stage = Stage::new(2).await;
-    stage.web(3, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, _one) = Stage::divided(3, &[1, 1]).await;
     stage.load(900).await;
     let mut older = hpa(18, 20, json!({"mode": "Centralized"}));
     older["metadata"]["name"] = json!("older");
@@ -128,5 +118,4 @@ async fn one_that_yielded_for_a_while_begins_with_the_current_replicas() {
     stage.pass(90).await;
     assert_eq!(stage.scale().await, 18, "{:?}", stage.messages().await);
     assert_ne!(stage.condition("Ready").await.0, "False ConflictingFederatedHPA");
-    one.stop().await;
 }

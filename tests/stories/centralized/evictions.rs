@@ -13,8 +13,7 @@ async fn pods_of_a_cluster_under_eviction_count_while_they_serve() {
     // Ten pods fit into a member.
     let stage = Stage::with(Plan { nodes: 1, cpu: 1, karmada, ..plan(2) }).await;
     stage.web(12, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.load(600).await;
     let at_once = json!({"scaleDown": {"stabilizationWindowSeconds": 0}});
     stage.hpa(1, 20, json!({"mode": "Centralized", "behavior": at_once})).await;
@@ -33,5 +32,4 @@ async fn pods_of_a_cluster_under_eviction_count_while_they_serve() {
     }
     assert_eq!((seen.iter().min(), seen.last()), (Some(&3), Some(&3)), "{seen:?}: {:?}", stage.messages().await);
     assert_eq!(stage.replicas().await, "- 3");
-    one.stop().await;
 }

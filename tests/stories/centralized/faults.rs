@@ -27,8 +27,7 @@ pub fn per_pod() -> Value {
 async fn two(replicas: i32, placement: Value) -> (Stage, Process) {
     let stage = Stage::new(2).await;
     stage.web(replicas, placement).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     (stage, one)
 }
 
@@ -40,18 +39,17 @@ async fn centralized(stage: &Stage, min: i32, more: Value) {
 
 #[tokio::test(start_paused = true)]
 async fn fault_1_a_workload_at_zero_is_disabled_and_not_unreadable() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     stage.patch("Deployment", "web", json!({"spec": {"replicas": 0}})).await;
     stage.pass(60).await;
     assert_eq!(stage.condition("AbleToScale").await.0, "True SucceededGetScale");
     assert_eq!(stage.condition("ScalingActive").await.0, "False ScalingDisabled");
     assert_eq!(stage.notes("FailedGetScale").await, Vec::<String>::new());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_2_only_a_write_that_was_made_is_told() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     let scales = || Which { verb: "patch".into(), resource: "deployments/scale".into(), name: String::new() };
     stage.fleet.control().faults().fail(scales(), 2, StatusError::internal("the store is away"));
     stage.load(500).await;
@@ -68,19 +66,17 @@ async fn fault_2_only_a_write_that_was_made_is_told() {
     stage.patch("Deployment", "web", json!({"spec": {"replicas": 0}})).await;
     stage.pass(120).await;
     assert_eq!(stage.notes("SuccessfulRescale").await.len(), changes, "at zero nothing is written and nothing is told");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_3_the_value_of_an_object_is_divided_by_the_copies_once() {
     for (placement, replicas, runs) in [(weights(&[1, 1]), 10, "5 5"), (json!({}), 5, "5 5")] {
-        let (stage, one) = two(2, placement).await;
+        let (stage, _one) = two(2, placement).await;
         stage.load(100_000).await;
         centralized(&stage, 1, per_pod()).await;
         stage.until_scale(replicas, 120).await;
         stage.pass(120).await;
         assert_eq!((stage.scale().await, stage.replicas().await.as_str()), (replicas, runs));
-        one.stop().await;
     }
 }
 
@@ -93,8 +89,7 @@ async fn fault_4_pods_of_one_name_in_two_clusters_are_two_pods() {
     let mut set = deployment("web", 4);
     set["kind"] = json!("StatefulSet");
     stage.create(set).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(60).await;
     let mut names = Vec::new();
     for cluster in ["member1", "member2"] {
@@ -113,12 +108,11 @@ async fn fault_4_pods_of_one_name_in_two_clusters_are_two_pods() {
         assert!(asked().await == 4 || asked().await == 6, "{:?}", stage.messages().await);
     }
     assert_eq!(asked().await, 6, "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_5_the_value_of_a_cluster_that_fails_is_not_taken_for_nothing() {
-    let (stage, one) = two(2, weights(&[1, 1])).await;
+    let (stage, _one) = two(2, weights(&[1, 1])).await;
     stage.load(100_000).await;
     centralized(&stage, 1, per_pod()).await;
     stage.until_scale(10, 120).await;
@@ -130,12 +124,11 @@ async fn fault_5_the_value_of_a_cluster_that_fails_is_not_taken_for_nothing() {
     }
     let (said, message) = stage.condition("ScalingActive").await;
     assert!(said == "True PartialMetrics" && message.contains("member2"), "{said}: {message}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_6_a_cluster_that_does_not_answer_does_not_keep_others_waiting() {
-    let (stage, one) = running(3, json!({})).await;
+    let (stage, _one) = running(3, json!({})).await;
     stage.fleet.cut("member2", Link::Hangs).unwrap();
     stage.load(500).await;
     let mut waited = 0;
@@ -145,19 +138,17 @@ async fn fault_6_a_cluster_that_does_not_answer_does_not_keep_others_waiting() {
         assert!(waited <= 60, "{:?}", stage.messages().await);
     }
     stage.fleet.cut("member2", Link::Up).unwrap();
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_7_the_tolerance_of_a_behavior_is_kept() {
     let behavior = json!({"behavior": {"scaleUp": {"tolerance": "0.5"}, "scaleDown": {"tolerance": "0.05"}}});
-    let (stage, one) = running(2, behavior).await;
+    let (stage, _one) = running(2, behavior).await;
     stage.load(210).await;
     stage.pass(300).await;
     assert_eq!(stage.scale().await, 3, "70 % is 1.4 times the target: {:?}", stage.messages().await);
     stage.load(240).await;
     stage.until_scale(5, 90).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,19 +160,17 @@ async fn fault_8_a_sidecar_asks_for_resources_too() {
         "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}]);
     stage.create(web).await;
     stage.pass(20).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     // 100m of the 200m that each pod asks for. Without the proxy it would be twice the target.
     stage.load(400).await;
     centralized(&stage, 1, json!({})).await;
     stage.pass(180).await;
     assert_eq!(stage.scale().await, 4, "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_9_the_first_good_answer_is_acted_on_in_one_period() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     for cluster in ["member1", "member2"] {
         stage.fleet.lose_metrics(cluster, true).unwrap();
     }
@@ -197,12 +186,11 @@ async fn fault_9_the_first_good_answer_is_acted_on_in_one_period() {
         waited += 1;
         assert!(waited <= 16, "{:?}", stage.messages().await);
     }
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_10_a_metric_from_outside_scales() {
-    let (stage, one) = two(2, weights(&[1, 1])).await;
+    let (stage, _one) = two(2, weights(&[1, 1])).await;
     stage.load(80_000).await;
     let external = json!({"metrics": [{"type": "External", "external": {"metric": {"name": "web-orders"},
         "target": {"type": "AverageValue", "averageValue": "10"}}}]});
@@ -210,7 +198,6 @@ async fn fault_10_a_metric_from_outside_scales() {
     stage.until_scale(8, 60).await;
     let hpa = stage.get("FederatedHPA", "web").await;
     assert_eq!(items(&hpa, "/status/currentMetrics").len(), 1, "{hpa}");
-    one.stop().await;
 }
 
 /// A cluster whose custom metrics hang and whose other APIs answer.
@@ -243,7 +230,7 @@ async fn a_metrics_api_that_hangs_keeps_nobody_from_the_others_of_its_cluster() 
 
 #[tokio::test(start_paused = true)]
 async fn fault_11_at_exactly_the_edge_of_the_tolerance_nothing_is_scaled() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     // 55% of the requests, with a target of 50% and a tolerance of 10%; 45% in the same way.
     for load in [165, 135] {
         stage.load(load).await;
@@ -252,12 +239,11 @@ async fn fault_11_at_exactly_the_edge_of_the_tolerance_nothing_is_scaled() {
     }
     stage.load(168).await;
     stage.until_scale(4, 60).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_12_the_pods_that_a_rollout_has_besides_are_not_asked_for() {
-    let (stage, one) = two(2, weights(&[1, 1])).await;
+    let (stage, _one) = two(2, weights(&[1, 1])).await;
     stage.load(100_000).await;
     let mut more = per_pod();
     more["behavior"] = json!({"scaleUp": {"tolerance": "400m"}, "scaleDown": {"tolerance": "400m"}});
@@ -280,5 +266,4 @@ async fn fault_12_the_pods_that_a_rollout_has_besides_are_not_asked_for() {
         }
     }
     assert!(most > 11, "no rollout had more than {most} pods");
-    one.stop().await;
 }

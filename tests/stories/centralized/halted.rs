@@ -9,7 +9,7 @@ use crate::stories::freeze::annotate;
 
 #[tokio::test(start_paused = true)]
 async fn in_a_freeze_replicas_stay_and_afterwards_they_rise_at_once_and_fall_after_the_window() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     let server = stage.fleet.control();
     annotate(server, Some("incident")).await;
     stage.pass(5).await;
@@ -28,12 +28,11 @@ async fn in_a_freeze_replicas_stay_and_afterwards_they_rise_at_once_and_fall_aft
     stage.pass(280).await;
     assert_eq!(stage.scale().await, 10, "{:?}", stage.messages().await);
     stage.until_scale(1, 90).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn while_it_is_suspended_replicas_stay_and_the_status_says_so() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"suspend": true}})).await;
     stage.load(500).await;
     stage.pass(300).await;
@@ -58,12 +57,11 @@ async fn while_it_is_suspended_replicas_stay_and_the_status_says_so() {
     stage.pass(280).await;
     assert_eq!(stage.scale().await, 10, "it looks for a whole window before it scales down");
     stage.until_scale(1, 90).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_is_set_back_keeps_no_workload_waiting() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     stage.wall.jump(3_600);
     stage.pass(60).await;
     stage.wall.jump(-3_600);
@@ -74,12 +72,11 @@ async fn a_clock_that_is_set_back_keeps_no_workload_waiting() {
     stage.pass(280).await;
     assert_eq!(stage.scale().await, 10, "{:?}", stage.messages().await);
     stage.until_scale(1, 90).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_a_scale_that_could_not_be_read_for_long_replicas_fall_after_the_window() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     stage.load(500).await;
     stage.until_scale(10, 60).await;
     let faults = stage.fleet.control().faults();
@@ -92,5 +89,4 @@ async fn after_a_scale_that_could_not_be_read_for_long_replicas_fall_after_the_w
     stage.pass(280).await;
     assert_eq!(stage.scale().await, 10, "{:?}", stage.messages().await);
     stage.until_scale(1, 90).await;
-    one.stop().await;
 }

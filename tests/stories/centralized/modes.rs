@@ -10,54 +10,8 @@ use crate::stories::Process;
 use crate::stories::distributed::{Stage, deployment, weights};
 
 #[tokio::test(start_paused = true)]
-async fn a_switch_of_the_mode_moves_no_pod_in_either_direction() {
-    let (stage, one) = running(3, json!({})).await;
-    stage.load(450).await;
-    stage.until_scale(9, 90).await;
-    stage.pass(60).await;
-    assert_eq!(stage.replicas().await, "3 3 3");
-    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Distributed"}})).await;
-    for _ in 0..60 {
-        stage.pass(2).await;
-        assert_eq!(stage.replicas().await, "3 3 3", "{:?}", stage.messages().await);
-    }
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
-    for _ in 0..60 {
-        stage.pass(2).await;
-        assert_eq!(stage.replicas().await, "3 3 3", "{:?}", stage.messages().await);
-    }
-    assert_eq!(stage.scale().await, 9);
-    assert_eq!(stage.condition("Ready").await.0, "True TargetReady");
-    let hpa = stage.get("FederatedHPA", "web").await;
-    assert_eq!(hpa["metadata"].get("finalizers"), None, "nothing is left to be handed back");
-    stage.load(540).await;
-    stage.until_scale(11, 90).await;
-    one.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_switch_of_the_mode_keeps_what_a_member_asked_for_while_it_was_away() {
-    let (stage, one) = running(2, json!({"mode": "Distributed"})).await;
-    stage.fleet.cut("member2", Link::Refused).unwrap();
-    stage.pass(60).await;
-    stage.load(700).await;
-    stage.pass(60).await;
-    assert_eq!(stage.replicas().await, "10 5", "its own HPA goes on");
-    stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
-    stage.pass(60).await;
-    stage.fleet.cut("member2", Link::Up).unwrap();
-    for _ in 0..120 {
-        stage.pass(1).await;
-        assert_eq!(stage.replicas().await, "10 5", "{:?}", stage.messages().await);
-    }
-    assert_eq!((stage.scale().await, stage.condition("Ready").await.0), (15, "True TargetReady".into()));
-    one.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_switch_of_the_mode_waits_three_minutes_for_a_member_that_does_not_answer() {
-    let (stage, one) = running(2, json!({"mode": "Distributed"})).await;
+    let (stage, _one) = running(2, json!({"mode": "Distributed"})).await;
     stage.fleet.cut("member2", Link::Refused).unwrap();
     stage.pass(60).await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
@@ -67,12 +21,11 @@ async fn a_switch_of_the_mode_waits_three_minutes_for_a_member_that_does_not_ans
     stage.pass(70).await;
     let hpa = stage.get("FederatedHPA", "web").await;
     assert_eq!(hpa["metadata"].get("finalizers"), None, "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_is_deleted_leaves_the_replicas_that_it_set() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     stage.load(500).await;
     stage.until_scale(10, 90).await;
     stage.delete("FederatedHPA", "web").await;
@@ -80,7 +33,6 @@ async fn an_object_that_is_deleted_leaves_the_replicas_that_it_set() {
     stage.load(50).await;
     stage.pass(900).await;
     assert_eq!(stage.scale().await, 10);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,7 +55,6 @@ async fn an_object_that_karmada_ran_waits_until_somebody_says_its_mode() {
     two.leads().await;
     stage.pass(60).await;
     assert_eq!(stage.get("FederatedHPA", "web").await["spec"]["mode"], "Centralized");
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,12 +67,11 @@ async fn a_stored_field_that_only_distributed_has_decides_for_distributed() {
     one.leads().await;
     stage.pass(60).await;
     assert_eq!(stage.get("FederatedHPA", "web").await["spec"]["mode"], "Distributed");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_recommended_for_one_workload_removes_no_replica_of_the_next() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     stage.pass(300).await;
     stage.create(deployment("shop", 12)).await;
     stage.fleet.load().set("prod", "shop", 150);
@@ -132,5 +82,4 @@ async fn what_was_recommended_for_one_workload_removes_no_replica_of_the_next() 
     assert_eq!(shop["spec"]["replicas"], 12, "{:?}", stage.messages().await);
     stage.pass(120).await;
     assert_eq!(stage.get("Deployment", "shop").await["spec"]["replicas"], 3, "{:?}", stage.messages().await);
-    one.stop().await;
 }

@@ -398,8 +398,7 @@ async fn play(cases: &[Case]) -> (usize, BTreeMap<&'static str, usize>) {
     let members = cases.iter().filter_map(Case::copies).max().unwrap_or(1);
     let stage = Stage::still(members).await;
     stage.fleet.settle().await.unwrap();
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     let second = stage.wall.now().as_second();
     let now = Timestamp::from_second(second - second % 15 + 30 + OFF).unwrap();
     for at in 1..=members {

@@ -7,7 +7,7 @@ use crate::stories::distributed::scalers::plain;
 
 #[tokio::test(start_paused = true)]
 async fn an_hpa_of_a_member_is_named_while_it_is_there() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     let member = stage.fleet.member("member2").unwrap();
     member.create(&plain("old")).await.unwrap();
     stage.pass(330).await;
@@ -20,16 +20,14 @@ async fn an_hpa_of_a_member_is_named_while_it_is_there() {
     objects.delete(&hpas, &old).await.unwrap();
     stage.pass(330).await;
     assert_eq!(stage.condition("Ready").await.0, "True TargetReady");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_hpa_in_the_control_plane_is_named() {
-    let (stage, one) = running(2, json!({})).await;
+    let (stage, _one) = running(2, json!({})).await;
     stage.create(plain("old")).await;
     stage.pass(30).await;
     let (said, message) = stage.condition("Ready").await;
     assert_eq!(said, "False ConflictingScaler", "{message}");
     assert!(message.contains(r#"HorizontalPodAutoscaler "old" scales this Deployment too"#), "{message}");
-    one.stop().await;
 }

@@ -4,7 +4,7 @@ use fhpa::playground::json::items;
 use serde_json::{Value, json};
 
 use super::super::Process;
-use super::super::distributed::{Stage, weights};
+use super::super::distributed::Stage;
 use super::faults::per_pod;
 
 /// 10 of an External metric for each pod of `web`. `web-orders` is summed over the members, others are read from
@@ -16,10 +16,7 @@ fn external(metric: &str) -> Value {
 
 /// Two members with `web`, which is asleep.
 async fn asleep(metrics: Value) -> (Stage, Process) {
-    let stage = Stage::new(2).await;
-    stage.web(2, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = Stage::divided(2, &[1, 1]).await;
     stage.load(0).await;
     let mut spec = json!({"mode": "Centralized"});
     spec.as_object_mut().unwrap().extend(metrics.as_object().cloned().unwrap());
@@ -46,19 +43,18 @@ async fn wakes(stage: &Stage) {
 #[tokio::test(start_paused = true)]
 async fn a_workload_that_may_sleep_is_woken_by_each_metric_that_needs_no_pods() {
     for metrics in [external("web-jobs"), external("web-orders"), per_pod()] {
-        let (stage, one) = asleep(metrics.clone()).await;
+        let (stage, _one) = asleep(metrics.clone()).await;
         stage.load(80_000).await;
         wakes(&stage).await;
         stage.pass(60).await;
         assert!(stage.scale().await >= 8, "{metrics}: {:?}", stage.messages().await);
         assert_ne!(stage.replicas().await, "0 0");
-        one.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_clusters_of_the_placement_are_asked_where_the_binding_names_none() {
-    let (stage, one) = asleep(external("web-orders")).await;
+    let (stage, _one) = asleep(external("web-orders")).await;
     // As karmada-scheduler leaves it for a workload with requests; the playground's lists clusters without replicas.
     let without = json!({"spec": {"clusters": [], "suspension": {"scheduling": true}}});
     stage.patch("ResourceBinding", "web-deployment", without).await;
@@ -68,12 +64,11 @@ async fn the_clusters_of_the_placement_are_asked_where_the_binding_names_none() 
     assert_eq!(stage.condition("ScalingActive").await.0, "True ValidMetricFound", "{:?}", stage.messages().await);
     stage.load(80_000).await;
     wakes(&stage).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn where_nobody_can_be_asked_the_condition_says_so_and_the_workload_stays() {
-    let (stage, one) = asleep(external("web-orders")).await;
+    let (stage, _one) = asleep(external("web-orders")).await;
     let mut nowhere = stage.get("ResourceBinding", "web-deployment").await["spec"]["placement"].clone();
     nowhere["clusterAffinity"] = json!({"clusterNames": ["elsewhere"]});
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": nowhere}})).await;
@@ -85,5 +80,4 @@ async fn where_nobody_can_be_asked_the_condition_says_so_and_the_workload_stays(
     assert_eq!(said, "False FailedGetExternalMetric", "{message}");
     assert!(message.contains("no cluster is there that can be asked for it"), "{message}");
     assert_eq!(stage.scale().await, 0);
-    one.stop().await;
 }

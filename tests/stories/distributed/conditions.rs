@@ -8,21 +8,20 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::capacity::node;
-use super::help::{leads, work};
+use super::help::work;
 use super::scalers::plain;
 use super::{Stage, deployment, kind, plan, policy, weights};
 use crate::stories::Process;
 
 async fn begun(clusters: u32) -> (Stage, Process) {
     let stage = Stage::new(clusters).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     (stage, one)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_workload_and_one_that_is_not_propagated_are_told_apart() {
-    let (stage, one) = begun(2).await;
+    let (stage, _one) = begun(2).await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(5).await;
     assert_eq!(stage.conditions().await, ["Assigned=False WorkloadNotFound", "Ready=False WorkloadNotFound"]);
@@ -34,23 +33,21 @@ async fn a_missing_workload_and_one_that_is_not_propagated_are_told_apart() {
     assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     assert!(stage.budget.most() <= 10);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_candidate_is_told_and_takes_nothing_away() {
-    let (stage, one) = begun(2).await;
+    let (stage, _one) = begun(2).await;
     stage.web(4, weights(&[1, 1])).await;
     stage.hpa(2, 10, json!({"clusterAffinity": {"clusterNames": ["nowhere"]}})).await;
     stage.pass(30).await;
     assert_eq!(stage.conditions().await, ["Assigned=False NoCandidates", "Ready=False NoCandidates"]);
     assert_eq!((stage.replicas().await, stage.bounds().await), ("2 2".into(), "- -".into()));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_hpa_that_is_there_already_is_told_and_taken_over_only_when_asked_for() {
-    let (stage, one) = begun(2).await;
+    let (stage, _one) = begun(2).await;
     stage.web(2, weights(&[1, 1])).await;
     let foreign = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web", "namespace": "prod"},
         "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
@@ -65,7 +62,6 @@ async fn an_hpa_that_is_there_already_is_told_and_taken_over_only_when_asked_for
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    one.stop().await;
 }
 
 /// An HPA of the FederatedHPA's name is propagated to `cluster`. Returns its Work.
@@ -82,7 +78,7 @@ async fn is_in_the_way(stage: &Stage, cluster: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_refuses_its_first_hpa_holds_no_other_one_back() {
-    let (stage, one) = begun(3).await;
+    let (stage, _one) = begun(3).await;
     let mut placement = weights(&[1, 1, 1]);
     placement["clusterAffinity"] = json!({"clusterNames": ["member1", "member2"]});
     stage.web(2, placement).await;
@@ -100,7 +96,6 @@ async fn a_cluster_that_refuses_its_first_hpa_holds_no_other_one_back() {
     stage.control.delete(&kind("Work"), &work).await.unwrap();
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..10 1..10 1..10", "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,7 +104,7 @@ async fn a_cluster_that_refuses_its_hpa_keeps_no_other_one_from_being_asked_and_
     for (cluster, fits) in [("member1", 2), ("member2", 40), ("member3", 40)] {
         node(&stage, cluster, fits).await;
     }
-    let one = leads(&stage, "one").await;
+    let _one = stage.leads_by_room("one").await;
     let mut placement = weights(&[1, 1, 1]);
     placement["clusterAffinity"] = json!({"clusterNames": ["member1", "member2"]});
     stage.web(2, placement).await;
@@ -127,12 +122,11 @@ async fn a_cluster_that_refuses_its_hpa_keeps_no_other_one_from_being_asked_and_
     assert!(stage.fleet.control().faults().count("get", "clusters/proxy") > asked, "pending pods are counted");
     assert_eq!(stage.bounds().await, "1..2 1..14 -", "{:?}", stage.messages().await);
     assert_eq!(stage.conditions().await[1], "Ready=False ForeignHPA", "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_refuses_an_edit_of_the_behavior_holds_it_back_from_no_other_one() {
-    let (stage, one) = begun(3).await;
+    let (stage, _one) = begun(3).await;
     stage.web(3, weights(&[1, 1, 1])).await;
     stage.hpa(3, 12, json!({})).await;
     stage.pass(20).await;
@@ -151,12 +145,11 @@ async fn a_cluster_that_refuses_an_edit_of_the_behavior_holds_it_back_from_no_ot
     let hpa = stage.autoscaler("member1").await.unwrap();
     assert_eq!(hpa["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"], 77);
     assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady", "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_leaves_for_a_cluster_that_refuses_its_first_hpa() {
-    let (stage, one) = begun(2).await;
+    let (stage, _one) = begun(2).await;
     let mut placement = weights(&[1, 1]);
     placement["clusterAffinity"] = json!({"clusterNames": ["member1"]});
     stage.web(2, placement).await;
@@ -170,23 +163,21 @@ async fn nobody_leaves_for_a_cluster_that_refuses_its_first_hpa() {
     stage.pass(720).await;
     assert_eq!(stage.entries().await, "member1=2", "{:?}", stage.messages().await);
     assert_eq!((stage.replicas().await, stage.bounds().await), ("2 -".into(), "2..2 -".into()));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn unknown_capacity_is_told_where_the_policy_goes_by_it() {
-    let (stage, one) = begun(2).await;
+    let (stage, _one) = begun(2).await;
     stage.web(2, weights(&[1, 1])).await;
     stage.hpa(2, 10, json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "DynamicWeighted"}})).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..5 1..5");
     assert_eq!(stage.conditions().await, ["Assigned=True CapacityUnknown", "Ready=True MemberHPAsReady"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_share_of_a_cluster_that_cannot_be_applied_is_told() {
-    let (stage, one) = begun(2).await;
+    let (stage, _one) = begun(2).await;
     stage.web(2, weights(&[1, 1])).await;
     stage.hpa(2, 10, json!({"clusterHPAPreference": [{"clusterName": "membre1", "maxResourceUsage": 0.5}]})).await;
     stage.pass(20).await;
@@ -195,17 +186,15 @@ async fn a_share_of_a_cluster_that_cannot_be_applied_is_told() {
     stage.patch("FederatedHPA", "web", json!({"spec": {"clusterHPAPreference": null}})).await;
     stage.pass(20).await;
     assert_eq!(stage.conditions().await[0], "Assigned=True Assigned");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn scaling_to_zero_without_effect_is_told() {
-    let (stage, one) = begun(2).await;
+    let (stage, _one) = begun(2).await;
     stage.web(2, json!({})).await;
     stage.hpa(1, 5, json!({"scalingToZero": true})).await;
     stage.pass(20).await;
     assert_eq!(stage.conditions().await[0], "Assigned=True ScaleToZeroDuplicated", "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 /// `web` is scaled by one FederatedHPA, and `also` names it, too.
@@ -223,7 +212,7 @@ async fn contested() -> (Stage, Process) {
 
 #[tokio::test(start_paused = true)]
 async fn two_objects_on_one_workload_do_not_fight() {
-    let (stage, one) = contested().await;
+    let (stage, _one) = contested().await;
     let also = stage.get("FederatedHPA", "also").await;
     assert_eq!(also["status"]["conditions"][0]["reason"], "ConflictingFederatedHPA");
     assert_eq!((stage.bounds().await, stage.budget.most()), ("1..5 1..5".into(), 10));
@@ -231,22 +220,20 @@ async fn two_objects_on_one_workload_do_not_fight() {
     stage.pass(60).await;
     let also = stage.get("FederatedHPA", "also").await;
     assert_eq!(also["status"]["conditions"][0]["reason"], "Assigned");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_second_object_on_a_workload_scales_it_once_the_first_is_pointed_elsewhere() {
-    let (stage, one) = contested().await;
+    let (stage, _one) = contested().await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"scaleTargetRef": {"name": "nothing"}}})).await;
     stage.pass(90).await;
     let also = stage.get("FederatedHPA", "also").await;
     assert_eq!(also["status"]["conditions"][0]["reason"], "Assigned", "{also}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn karmadas_own_controller_is_noticed() {
-    let (stage, one) = begun(2).await;
+    let (stage, _one) = begun(2).await;
     stage.web(2, weights(&[1, 1])).await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(10).await;
@@ -256,12 +243,11 @@ async fn karmadas_own_controller_is_noticed() {
     stage.pass(5).await;
     assert_eq!(stage.conditions().await[1], "Ready=False UpstreamControllersRunning");
     assert_eq!(stage.get("FederatedHPA", "web").await["status"]["currentReplicas"], 2);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_workload_of_the_same_name_elsewhere_is_not_meant() {
-    let (stage, one) = begun(2).await;
+    let (stage, _one) = begun(2).await;
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
     stage.create(space).await;
     let cluster_policy = json!({"apiVersion": "policy.karmada.io/v1alpha1", "kind": "ClusterPropagationPolicy", "metadata": {"name": "all"},
@@ -281,5 +267,4 @@ async fn a_workload_of_the_same_name_elsewhere_is_not_meant() {
     let member = Objects::new(stage.fleet.member("member1").unwrap().client());
     assert!(member.get(&kind("HorizontalPodAutoscaler"), "other", "web").await.unwrap().is_none());
     assert_eq!(stage.bounds().await, "1..5 1..5");
-    one.stop().await;
 }

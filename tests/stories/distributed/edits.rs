@@ -8,6 +8,7 @@ use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
 
+use super::departures::counts;
 use super::{Stage, deployment, kind, weights};
 use crate::stories::Process;
 
@@ -17,10 +18,7 @@ pub async fn running() -> (Stage, Process) {
 }
 
 pub async fn running_with(more: Value) -> (Stage, Process) {
-    let stage = Stage::new(3).await;
-    stage.web(3, weights(&[1, 2, 3])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = Stage::divided(3, &[1, 2, 3]).await;
     stage.hpa(2, 10, more).await;
     stage.pass(10).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
@@ -29,7 +27,7 @@ pub async fn running_with(more: Value) -> (Stage, Process) {
 
 #[tokio::test(start_paused = true)]
 async fn max_replicas_goes_up_and_down_within_the_budget() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     for (max, bounds) in [(20, "1..3 1..7 1..10"), (6, "1..1 1..2 1..3"), (9, "1..1 1..3 1..5"), (3, "- 1..1 2..2")] {
         let before = stage.budget.most();
         stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": max}})).await;
@@ -38,12 +36,11 @@ async fn max_replicas_goes_up_and_down_within_the_budget() {
         let most = stage.budget.most();
         assert!(most <= max.max(before), "{most}: {}", stage.budget.history());
     }
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_change_of_the_metrics_reaches_every_member_with_the_bounds_it_has() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     let metric = json!([{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}]);
     let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 60}});
     stage.patch("FederatedHPA", "web", json!({"spec": {"metrics": metric, "behavior": behavior}})).await;
@@ -55,29 +52,6 @@ async fn a_change_of_the_metrics_reaches_every_member_with_the_bounds_it_has() {
     }
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5");
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    one.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_a_cluster_missed_while_it_was_away_is_in_effect_soon_after_its_return() {
-    let (stage, one) = running().await;
-    stage.fleet.fail("member3", true).unwrap();
-    stage.pass(60).await;
-    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 60}});
-    stage.patch("FederatedHPA", "web", json!({"spec": {"behavior": behavior}})).await;
-    // Karmada tries again 164 and 328 seconds after the edit.
-    stage.pass(190).await;
-    let hpa = async || stage.member("member3", "HorizontalPodAutoscaler", "web").await.unwrap();
-    let window = "/spec/behavior/scaleDown/stabilizationWindowSeconds";
-    assert_eq!(hpa().await.pointer(window), None);
-    stage.fleet.fail("member3", false).unwrap();
-    stage.pass(90).await;
-    assert_eq!(hpa().await.pointer(window), Some(&json!(60)), "{:?}", stage.messages().await);
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    let written = hpa().await["metadata"]["annotations"][names::WRITE_ID].clone();
-    stage.pass(300).await;
-    assert_eq!(hpa().await["metadata"]["annotations"][names::WRITE_ID], written, "once");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,8 +68,7 @@ async fn what_a_leader_wrote_whose_clock_ran_ahead_is_waited_for_no_longer_than_
     stage.patch("FederatedHPA", "web", json!({"spec": {"behavior": behavior}})).await;
     stage.pass(100).await;
     one.stop().await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let _two = stage.leads("two").await;
     stage.pass(90).await;
     stage.fleet.fail("member3", false).unwrap();
     stage.pass(90).await;
@@ -108,7 +81,6 @@ async fn what_a_leader_wrote_whose_clock_ran_ahead_is_waited_for_no_longer_than_
         assert!(id <= stage.wall.now().as_millisecond(), "{cluster}: {id}");
     }
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5");
-    two.stop().await;
 }
 
 /// The Work of the HPA of a cluster.
@@ -132,7 +104,7 @@ async fn edit_manifest(stage: &Stage, cluster: &str, edit: impl FnOnce(&mut Valu
 
 #[tokio::test(start_paused = true)]
 async fn what_somebody_changes_of_an_hpa_in_a_work_is_written_again_once() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     let hpa = async || stage.member("member2", "HorizontalPodAutoscaler", "web").await.unwrap();
     let before = hpa().await["spec"].clone();
     edit_manifest(&stage, "member2", |hpa| hpa["spec"]["scaleTargetRef"]["name"] = json!("other")).await;
@@ -148,7 +120,6 @@ async fn what_somebody_changes_of_an_hpa_in_a_work_is_written_again_once() {
     assert!(!text(&marked, "/metadata/annotations/fhpa.karmada.io~1write-id").is_empty());
     assert_eq!(hpa().await["metadata"]["annotations"][names::WRITE_ID], written, "once");
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +130,7 @@ async fn a_work_that_lost_its_labels_or_its_owner_is_known_again_with_its_bounds
         (json!({}), json!({names::OWNER: null})),
         (json!({label: null, names::OWNER_UID: null}), json!({names::OWNER: null})),
     ] {
-        let (stage, one) = running().await;
+        let (stage, _one) = running().await;
         stage.budget.most();
         let before = work(&stage, "member3").await;
         edit_work(&stage, &before, json!({"metadata": {"labels": labels, "annotations": annotations}})).await;
@@ -176,13 +147,12 @@ async fn a_work_that_lost_its_labels_or_its_owner_is_known_again_with_its_bounds
         stage.delete("FederatedHPA", "web").await;
         stage.pass(120).await;
         assert_eq!(stage.bounds().await, "- - -");
-        one.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn another_policy_divides_anew() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.budget.most();
     let even = json!({"federatedHPAAssignment": {"federatedHPAAssignmentType": "StaticWeighted"}});
     stage.patch("FederatedHPA", "web", json!({"spec": even})).await;
@@ -193,12 +163,11 @@ async fn another_policy_divides_anew() {
     stage.patch("FederatedHPA", "web", json!({"spec": all})).await;
     stage.pass(15).await;
     assert_eq!(stage.bounds().await, "2..10 2..10 2..10");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_threshold_without_a_policy_leaves_the_policy_and_the_weights_of_the_placement() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": weights(&[1, 2, 3])}})).await;
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
@@ -207,7 +176,6 @@ async fn a_threshold_without_a_policy_leaves_the_policy_and_the_weights_of_the_p
     stage.patch("FederatedHPA", "web", json!({"spec": spec})).await;
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..2 1..4 1..4", "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -225,18 +193,18 @@ async fn a_cluster_that_leaves_the_placement_goes_after_its_replacement() {
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..3 2..7 -", "{:?}", stage.messages().await);
     assert_eq!(stage.replicas().await, "1 2 -");
+    counts(&one, 0, 1);
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"clusterAffinity": null}}})).await;
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": weights(&[1, 2, 3])}})).await;
     // The others may not shrink below what they replaced within the window.
     stage.pass(400).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn another_workload_is_taken_over_after_the_first_was_handed_back() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.create(deployment("shop", 6)).await;
     stage.pass(10).await;
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"});
@@ -250,12 +218,11 @@ async fn another_workload_is_taken_over_after_the_first_was_handed_back() {
     assert_eq!((stage.bounds().await, stage.replicas().await), ("1..1 1..4 1..5".into(), "1 1 1".into()));
     let hpa = stage.member("member2", "HorizontalPodAutoscaler", "web").await.unwrap();
     assert_eq!(hpa["spec"]["scaleTargetRef"]["name"], "shop");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_assignment_is_told_with_its_reasons() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": 6}})).await;
     stage.pass(15).await;
     let events: Api<Event> = Api::namespaced(stage.fleet.control().client(), "prod");
@@ -273,7 +240,6 @@ async fn each_assignment_is_told_with_its_reasons() {
             "Reassigned: member1 1..1 (weight 1 of 6), member2 1..2 (weight 2 of 6), member3 1..3 (weight 3 of 6)",
         ]
     );
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -288,8 +254,7 @@ async fn a_placement_that_spreads_by_zone_uses_no_zone_too_many_and_says_when_th
         placement
     };
     stage.web(3, placement(1, 1)).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(400).await;
     assert_eq!(stage.bounds().await, "1..5 1..5 -", "{:?}", stage.messages().await);
@@ -304,7 +269,6 @@ async fn a_placement_that_spreads_by_zone_uses_no_zone_too_many_and_says_when_th
         "{said}"
     );
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -313,8 +277,7 @@ async fn what_a_placement_says_that_has_no_effect_is_told() {
     let mut placement = weights(&[1, 1]);
     placement["workloadAffinity"] = json!({"preferredAffinity": {"weight": 1}});
     stage.web(2, placement).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(30).await;
     assert_eq!(stage.conditions().await[0], "Assigned=True PlacementNotSupported");
@@ -327,15 +290,11 @@ async fn what_a_placement_says_that_has_no_effect_is_told() {
     stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": {"workloadAffinity": null}}})).await;
     stage.pass(30).await;
     assert_eq!(stage.conditions().await[0], "Assigned=True Assigned");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rebalancer_of_karmada_makes_a_new_division_and_is_answered() {
-    let stage = Stage::new(2).await;
-    stage.web(2, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, _one) = Stage::divided(2, &[1, 1]).await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(30).await;
     let digest = async || stage.get("FederatedHPA", "web").await["status"]["assignmentHash"].clone();
@@ -351,5 +310,4 @@ async fn a_rebalancer_of_karmada_makes_a_new_division_and_is_answered() {
     assert_eq!(binding["status"]["schedulerObservedGeneration"], binding["metadata"]["generation"]);
     stage.pass(60).await;
     assert_eq!((digest().await, stage.bounds().await), (after, "1..5 1..5".to_owned()));
-    one.stop().await;
 }

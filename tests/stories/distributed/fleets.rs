@@ -12,7 +12,7 @@ use fhpa::playground::fleet::Plan;
 use serde_json::{Value, json};
 
 use super::capacity::node;
-use super::help::{grow, leads, starts};
+use super::help::grow;
 use super::shared::drilled;
 use super::{Stage, deployment, hpa, int, plan, policy, weights};
 use crate::histories::chance::Chance;
@@ -137,7 +137,7 @@ impl<'a> Play<'a> {
             stage.fleet.load().set("prod", &name(at), busy * workload.size * EACH);
         }
         stage.pass(30).await;
-        let leader = leads(&stage, "leader-0").await;
+        let leader = stage.leads_by_room("leader-0").await;
         for (at, workload) in fleet.workloads.iter().enumerate() {
             let least = i32::try_from(workload.min).unwrap();
             let mut object = hpa(least, least + 4, json!({"federatedHPAAssignment": workload.assignment}));
@@ -176,7 +176,7 @@ impl<'a> Play<'a> {
             }
             What::Kill => {
                 let next = format!("leader-{}", self.leaders);
-                let process = starts(&self.stage, &next);
+                let process = self.stage.controller_by_room(&next);
                 std::mem::replace(&mut self.leader, process).kill().await;
                 self.watched.acts(false);
                 self.leader.leads().await;

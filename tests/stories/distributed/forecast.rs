@@ -29,19 +29,17 @@ async fn what_is_told_beforehand_is_what_then_happens() {
     let wanted: FederatedHPA = serde_json::from_value(hpa(2, 10, json!({}))).unwrap();
     let (bounds, steps) = told(&stage, &wanted).await;
     assert_eq!((bounds.as_str(), steps > 0), ("1..1 1..4 1..5", true));
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, bounds);
     let stored: FederatedHPA = serde_json::from_value(stage.get("FederatedHPA", "web").await).unwrap();
     assert_eq!(told(&stage, &stored).await, (bounds, 0));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_change_of_mode_is_told_with_what_members_run() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.fleet.load().set("prod", "web", 3_000);
     stage.pass(60).await;
     assert_eq!(stage.replicas().await, "1 4 5");
@@ -58,5 +56,4 @@ async fn a_change_of_mode_is_told_with_what_members_run() {
     let now = stage.wall.clock()();
     let current = objects.compute_on(&client, &wanted, &Settings::default(), now, |of| of.current).await.unwrap();
     assert_eq!(current, Some(10));
-    one.stop().await;
 }

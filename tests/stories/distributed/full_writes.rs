@@ -47,29 +47,8 @@ async fn label_and_owners(stage: &Stage) -> (String, Vec<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_workload_that_is_replaced_again_and_again_keeps_its_pods() {
-    let (stage, one) = running().await;
-    let _webhook = admission::webhook(stage.fleet.control());
-    stage.fleet.load().set("prod", "web", 3_000);
-    stage.pass(60).await;
-    assert_eq!(stage.replicas().await, "1 4 5");
-    for _ in 0..10 {
-        replace(&stage).await;
-        assert_eq!(label(&stage.get("Deployment", "web").await, LABEL), "true", "in the same request");
-        assert_eq!(fewest(&stage, 3).await, 10);
-    }
-    // fhpa owns it, so that it can hand the workload back.
-    assert_eq!(label_and_owners(&stage).await, ("true".into(), vec!["fhpa-retention".into()]));
-    let api: Api<Deployment> = Api::namespaced(stage.fleet.control().client(), "prod");
-    let unlabel = json!({"metadata": {"labels": {LABEL: null}}});
-    api.patch("web", &PatchParams::default(), &Patch::Merge(&unlabel)).await.unwrap();
-    assert_eq!(fewest(&stage, 5).await, 10);
-    one.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_workload_that_was_replaced_is_handed_back_without_the_label() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     let _webhook = admission::webhook(stage.fleet.control());
     stage.fleet.load().set("prod", "web", 3_000);
     stage.pass(60).await;
@@ -78,14 +57,13 @@ async fn a_workload_that_was_replaced_is_handed_back_without_the_label() {
     assert_eq!(fewest(&stage, 60).await, 10);
     assert!(stage.find("FederatedHPA", "web").await.is_none());
     assert_eq!(label_and_owners(&stage).await, (String::new(), Vec::new()));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_workload_that_is_replaced_while_it_is_handed_back_keeps_its_pods() {
     let elsewhere = json!({"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}});
     for change in [json!({"mode": "Centralized"}), elsewhere] {
-        let (stage, one) = running().await;
+        let (stage, _one) = running().await;
         let _webhook = admission::webhook(stage.fleet.control());
         stage.create(deployment("other", 2)).await;
         stage.fleet.load().set("prod", "web", 3_000);
@@ -104,13 +82,12 @@ async fn a_workload_that_is_replaced_while_it_is_handed_back_keeps_its_pods() {
         stage.fleet.cut("member3", Link::Up).unwrap();
         assert_eq!(fewest(&stage, 120).await, 10, "{change}: {:?}", stage.messages().await);
         assert_eq!(label_and_owners(&stage).await, (String::new(), Vec::new()), "{change}");
-        one.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_workload_that_nobody_scales_is_the_users_own() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     let _webhook = admission::webhook(stage.fleet.control());
     let mut other = deployment("other", 2);
     other["metadata"]["labels"] = json!({LABEL: "true"});
@@ -119,12 +96,11 @@ async fn a_workload_that_nobody_scales_is_the_users_own() {
     let unlabel = json!({"metadata": {"labels": {LABEL: null}}});
     api.patch("other", &PatchParams::default(), &Patch::Merge(&unlabel)).await.unwrap();
     assert_eq!(label(&stage.get("Deployment", "other").await, LABEL), "");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn while_no_webhook_answers_no_more_is_lost_than_the_last_minute_brought() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.fleet.load().set("prod", "web", 3_000);
     stage.pass(120).await;
     assert_eq!(
@@ -133,12 +109,11 @@ async fn while_no_webhook_answers_no_more_is_lost_than_the_last_minute_brought()
     );
     replace(&stage).await;
     assert_eq!(fewest(&stage, 30).await, 10);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn entries_follow_what_runs_once_a_minute_and_then_rest() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.pass(120).await;
     let generation = async || stage.get("ResourceBinding", "web-deployment").await["metadata"]["generation"].clone();
     let before = generation().await.as_i64().unwrap();
@@ -152,5 +127,4 @@ async fn entries_follow_what_runs_once_a_minute_and_then_rest() {
     assert!((1..=4).contains(&(after - before)), "{before} to {after} within 190 seconds");
     stage.pass(600).await;
     assert_eq!(generation().await.as_i64(), Some(after), "nothing changes, and nothing is written");
-    one.stop().await;
 }

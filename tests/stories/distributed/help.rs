@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, text};
-use fhpa::playground::karmada;
 use fhpa::playground::objects::Objects;
 use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
-use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::capacity::node;
@@ -32,17 +30,6 @@ async fn built(plan: Plan, members: &[(i64, i64)]) -> Stage {
     let running: Vec<i64> = members.iter().map(|(running, _)| *running).collect();
     stage.web(i32::try_from(running.iter().sum::<i64>()).unwrap(), weights(&running)).await;
     stage
-}
-
-/// A controller that goes by what clusters report free.
-pub fn starts(stage: &Stage, name: &str) -> Process {
-    Process::start_with(stage.fleet.control(), name, &stage.wall, Arc::new(Rooms::default()))
-}
-
-pub async fn leads(stage: &Stage, name: &str) -> Process {
-    let mut one = starts(stage, name);
-    one.leads().await;
-    one
 }
 
 /// The node of a member grows to fit so many replicas.
@@ -82,7 +69,7 @@ async fn told(stage: &Stage) -> Vec<String> {
 /// m1 has room for ten, m2 for one: 8..23 and 1..1.
 async fn g8(more: Value) -> (Stage, Process) {
     let stage = fleet(&[(8, 10), (0, 1)]).await;
-    let one = leads(&stage, "one").await;
+    let one = stage.leads_by_room("one").await;
     work(&stage, 8);
     let mut spec = json!({"scalingToZero": true, "federatedHPAAssignment": priorities(&[2, 1])});
     spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
@@ -94,7 +81,7 @@ async fn g8(more: Value) -> (Stage, Process) {
 
 #[tokio::test(start_paused = true)]
 async fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
-    let (stage, one) = g8(json!({})).await;
+    let (stage, _one) = g8(json!({})).await;
     work(&stage, 16);
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "8..10 1..14", "{:?}", stage.messages().await);
@@ -107,14 +94,13 @@ async fn g8_a_full_cluster_hands_its_headroom_to_the_next_priority() {
     let reasons: Vec<&str> =
         items(&hpa, "/status/clusterHPADesired").iter().map(|share| text(share, "/reason")).collect();
     assert_eq!(reasons, ["ScaleUpBlocked", "HeadroomReceived"]);
-    one.stop().await;
 }
 
 /// The budget law needs the decision stored, then the donor's bound, its confirmation, and the receiver's bound. The
 /// third write holds the higher priority, which has to shrink last.
 #[tokio::test(start_paused = true)]
 async fn headroom_moves_with_one_write_of_each_bound() {
-    let (stage, one) = g8(json!({})).await;
+    let (stage, _one) = g8(json!({})).await;
     stage.fleet.control().faults().record();
     work(&stage, 16);
     stage.pass(60).await;
@@ -130,7 +116,6 @@ async fn headroom_moves_with_one_write_of_each_bound() {
     let held =
         donor.iter().filter(|work| text(work, "/metadata/annotations/fhpa.karmada.io~1scale-down-disabled") == "true");
     assert_eq!(held.count(), 1);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,29 +125,27 @@ async fn the_delay_goes_on_when_another_leader_takes_over() {
     stage.pass(90).await;
     assert_eq!(stage.bounds().await, "8..23 1..1");
     one.kill().await;
-    let two = leads(&stage, "two").await;
+    let _two = stage.leads_by_room("two").await;
     assert_eq!(stage.bounds().await, "8..23 1..1");
     stage.pass(90).await;
     let hpa = stage.get("FederatedHPA", "web").await;
     assert_eq!(stage.bounds().await, "8..10 1..14", "{}", hpa["status"]);
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_assist_bounds_are_kept() {
     let stage = fleet(&[(8, 10), (0, 1)]).await;
-    let one = leads(&stage, "one").await;
+    let _one = stage.leads_by_room("one").await;
     work(&stage, 16);
     stage.hpa(8, 24, json!({"scaleAssist": false, "federatedHPAAssignment": priorities(&[2, 1])})).await;
     stage.pass(600).await;
     assert_eq!((stage.bounds().await, stage.replicas().await), ("8..23 1..1".to_owned(), "16 1".to_owned()));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
     let stage = fleet(&[(4, 4), (9, 9), (4, 40)]).await;
-    let one = leads(&stage, "one").await;
+    let _one = stage.leads_by_room("one").await;
     work(&stage, 17);
     let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 30}});
     let spec = json!({"federatedHPAAssignment": priorities(&[3, 2, 1]), "behavior": behavior});
@@ -197,48 +180,6 @@ async fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_ne
     assert_eq!(seen.last().unwrap(), "2 1 1", "{seen:?}");
     assert!(stage.bounds().await.ends_with(" 1..1 1..1"), "{}", stage.bounds().await);
     assert!(stage.budget.most() <= 17, "{}", stage.budget.history());
-    one.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g10_headroom_follows_the_room() {
-    let stage = fleet(&[(2, 12), (2, 12)]).await;
-    let one = leads(&stage, "one").await;
-    work(&stage, 4);
-    stage.hpa(2, 20, json!({"federatedHPAAssignment": by("DynamicWeighted", json!([]))})).await;
-    stage.pass(40).await;
-    assert_eq!(stage.bounds().await, "1..10 1..10", "{:?}", stage.messages().await);
-    grow(&stage, "member2", 32).await;
-    stage.pass(120).await;
-    assert_eq!(stage.bounds().await, "1..6 1..14", "{:?}", stage.messages().await);
-    assert_eq!(stage.budget.most(), 20, "{}", stage.budget.history());
-    let still = stage.fleet.control().faults().count("patch", "works");
-    stage.pass(1_200).await;
-    assert_eq!(stage.fleet.control().faults().count("patch", "works"), still);
-    one.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn g11_help_goes_by_static_weight_and_does_not_wait_for_the_hpas_that_help() {
-    let stage = fleet(&[(6, 6), (2, 50), (2, 50)]).await;
-    let one = leads(&stage, "one").await;
-    let weight = |at: usize, weight: i64| json!({"targetCluster": {"clusterNames": [format!("member{at}")]}, "staticWeight": weight});
-    let assignment = by("StaticWeighted", json!([weight(1, 4), weight(2, 3), weight(3, 1)]));
-    work(&stage, 10);
-    stage.hpa(8, 80, json!({"federatedHPAAssignment": assignment})).await;
-    stage.pass(20).await;
-    assert_eq!((stage.bounds().await, stage.replicas().await), ("4..40 3..30 1..10".to_owned(), "6 3 2".to_owned()));
-    // Each HPA sees the load of all: the first cannot follow, and the others have its part at once.
-    work(&stage, 18);
-    stage.pass(60).await;
-    let replicas = stage.replicas().await;
-    let parts: Vec<i32> = replicas.split(' ').map(|one| one.parse().unwrap()).collect();
-    assert_eq!(parts[0], 6, "{replicas}");
-    assert!(parts.iter().sum::<i32>() >= 18, "{replicas}");
-    assert!(stage.bounds().await.starts_with("4..6 "), "{}", stage.bounds().await);
-    assert!(told(&stage).await.contains(&"ScaleAssisted".to_owned()), "{:?}", told(&stage).await);
-    assert_eq!(stage.budget.most(), 80, "{}", stage.budget.history());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,7 +202,7 @@ async fn a_workload_whose_status_tells_neither_a_generation_nor_zero_replicas_co
 }
 
 async fn goes_to_zero_and_comes_back(stage: Stage) {
-    let one = leads(&stage, "one").await;
+    let _one = stage.leads_by_room("one").await;
     work(&stage, 3);
     let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 120}});
     let assignment = by("Aggregated", json!([]));
@@ -281,7 +222,6 @@ async fn goes_to_zero_and_comes_back(stage: Stage) {
     assert!(replicas.split(' ').all(|one| one != "0"), "{replicas} {:?}", stage.messages().await);
     let told = told(&stage).await;
     assert!(["ScaledToZero", "ScaledFromZero"].iter().all(|reason| told.contains(&(*reason).to_owned())), "{told:?}");
-    one.stop().await;
 }
 
 /// A workload that becomes idle, after so many seconds.
@@ -312,7 +252,7 @@ async fn a_cluster_that_its_hpa_has_raised_since_its_last_report_is_not_scaled_t
         seconds += 1;
     };
     one.stop().await;
-    let (stage, one) = idles(seconds - 1, &way).await;
+    let (stage, _one) = idles(seconds - 1, &way).await;
     way.stale(Some(""));
     work(&stage, 12);
     let cluster = stage.fleet.names().nth(at).unwrap().to_owned();
@@ -322,45 +262,5 @@ async fn a_cluster_that_its_hpa_has_raised_since_its_last_report_is_not_scaled_t
     for _ in 0..30 {
         stage.pass(1).await;
         assert_ne!(stage.replicas().await.split(' ').nth(at), Some("0"), "{:?}", stage.messages().await);
-    }
-    one.stop().await;
-}
-
-/// Members with room for so many replicas: the first is full, and five seconds after it asks for four more others help.
-/// What the members are told to run at one time or another.
-async fn lived(assignment: Value, members: &[(i64, i64)], min: i32, max: i32) -> Vec<String> {
-    let karmada = karmada::Timing { status_period: SignedDuration::from_secs(1), ..karmada::Timing::default() };
-    let stage = built(Plan { nodes: 0, karmada, ..plan(u32::try_from(members.len()).unwrap()) }, members).await;
-    let one = leads(&stage, "one").await;
-    work(&stage, 10);
-    stage.hpa(min, max, json!({"autoscaleMultiClusterDelay": 5, "federatedHPAAssignment": assignment})).await;
-    stage.pass(40).await;
-    let mut seen = vec![stage.bounds().await, stage.replicas().await];
-    work(&stage, 16);
-    for _ in 0..40 {
-        stage.pass(1).await;
-        let now = stage.replicas().await;
-        if seen.last() != Some(&now) {
-            seen.push(now);
-        }
-    }
-    assert!(stage.budget.most() <= max, "{}", stage.budget.history());
-    one.stop().await;
-    seen
-}
-
-#[tokio::test(start_paused = true)]
-async fn g12_help_goes_by_room() {
-    let seen = lived(by("DynamicWeighted", json!([])), &[(6, 6), (2, 54), (2, 54)], 3, 80).await;
-    // The HPAs of the others bring them to 4 by themselves.
-    assert!(seen.iter().any(|one| one.ends_with(" 6 6")), "{seen:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn g13_help_fills_the_clusters() {
-    for assignment in [by("Aggregated", json!([])), priorities(&[3, 2, 1])] {
-        let seen = lived(assignment, &[(6, 6), (2, 7), (2, 5)], 2, 30).await;
-        // The larger one, or the next in order, has more of it.
-        assert!(seen.iter().any(|one| one.ends_with(" 7 5") || one.ends_with(" 5 4")), "{seen:?}");
     }
 }

@@ -40,8 +40,7 @@ impl Custom {
                 stage.create(customization).await;
             }
         }
-        let mut one = stage.controller("one");
-        one.leads().await;
+        let one = stage.leads("one").await;
         let mut policy = policy(weights(&[1, 1, 1][..stage.fleet.names().count()]));
         let api_version = self.resource().api_version;
         policy["spec"]["resourceSelectors"] = json!([{"apiVersion": api_version, "kind": self.0.kind}]);
@@ -78,7 +77,7 @@ impl Custom {
     }
 
     async fn is_taken_over_retained_and_handed_back(&self) {
-        let (stage, one) = self.running("Distributed").await;
+        let (stage, _one) = self.running("Distributed").await;
         assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
         let template = self.template(&stage).await;
         assert_eq!(label(&template, "resourcetemplate.karmada.io/retain-replicas"), "true");
@@ -109,7 +108,6 @@ impl Custom {
         assert_eq!(template.pointer(self.0.replicas), Some(&json!(all)), "{template}");
         let binding = stage.get("ResourceBinding", &format!("web-{}", self.0.kind.to_lowercase())).await;
         assert_ne!(binding["spec"]["suspension"]["scheduling"], true);
-        one.stop().await;
     }
 }
 
@@ -237,20 +235,19 @@ async fn that_members_do_not_keep_the_replicas_of_a_kind_is_said_after_a_restore
 #[tokio::test(start_paused = true)]
 async fn a_kind_of_the_users_own_is_scaled_in_centralized_mode_by_its_own_path() {
     let store = Custom(STORE);
-    let (stage, one) = store.running("Centralized").await;
+    let (stage, _one) = store.running("Centralized").await;
     // Two replicas in each cluster ran when the user had asked for more than the FederatedHPA allows.
     let about = store.template(&stage).await;
     stage.control.merge(&store.resource(), &about, "", &STORE.asking(14)).await.unwrap();
     stage.pass(60).await;
     let template = store.template(&stage).await;
     assert_eq!(template.pointer(STORE.replicas), Some(&json!(10)), "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_selector_that_a_status_names_late_is_read_then() {
     let custom = Custom(CLONE_SET);
-    let (stage, one) = custom.running("Centralized").await;
+    let (stage, _one) = custom.running("Centralized").await;
     assert_eq!(stage.condition("ScalingActive").await.0, "False InvalidSelector");
     let template = custom.template(&stage).await;
     let status = json!({"status": {"labelSelector": "app=web"}});
@@ -258,13 +255,12 @@ async fn a_selector_that_a_status_names_late_is_read_then() {
     assert!(matches!(written, Written::Done(_)), "{written:?}");
     stage.pass(45).await;
     assert_ne!(stage.condition("ScalingActive").await.0, "False InvalidSelector", "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_gets_a_share_when_it_serves_the_kind_and_has_none_when_it_does_not_any_more() {
     let sets = Custom(CLONE_SET);
-    let (stage, one) = sets.running_in(Stage::new(3).await, &["member1", "member2"], "Distributed").await;
+    let (stage, _one) = sets.running_in(Stage::new(3).await, &["member1", "member2"], "Distributed").await;
     assert_eq!(stage.bounds().await, "1..5 1..5 -", "{:?}", stage.messages().await);
     stage.fleet.member("member3").unwrap().create(&CLONE_SET.definition().unwrap()).await.unwrap();
     stage.pass(60).await;
@@ -278,5 +274,4 @@ async fn a_cluster_gets_a_share_when_it_serves_the_kind_and_has_none_when_it_doe
     let entries: Vec<&str> = items(&binding, "/spec/clusters").iter().map(|entry| text(entry, "/name")).collect();
     assert_eq!(entries, ["member1", "member3"], "{:?}", stage.messages().await);
     assert_eq!(stage.bounds().await, "1..5 - 1..5", "{:?}", stage.messages().await);
-    one.stop().await;
 }

@@ -39,19 +39,6 @@ async fn is_karmadas(stage: &Stage) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_went_while_nobody_led_leaves_no_binding_suspended() {
-    let (stage, _webhook) = suspended_at_birth().await;
-    stage.delete("FederatedHPA", "web").await;
-    stage.pass(60).await;
-    assert_eq!(stage.replicas().await, "- -", "nobody leads");
-    let mut one = stage.controller("one");
-    one.leads().await;
-    stage.pass(30).await;
-    is_karmadas(&stage).await;
-    one.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_new_workload_that_cannot_be_checked_runs_by_karmada_after_a_minute() {
     let (stage, _webhook) = suspended_at_birth().await;
     let mut one = stage.controller("one");
@@ -67,7 +54,6 @@ async fn a_new_workload_that_cannot_be_checked_runs_by_karmada_after_a_minute() 
     faults.heal();
     stage.pass(60).await;
     assert_eq!((stage.bounds().await, stage.replicas().await), ("1..5 1..5".into(), "2 2".into()));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,11 +77,9 @@ async fn an_object_that_turned_away_before_it_was_held_leaves_no_binding_suspend
     ] {
         let (stage, _webhook) = suspended_at_birth().await;
         stage.patch("FederatedHPA", "web", json!({"spec": turned})).await;
-        let mut one = stage.controller("one");
-        one.leads().await;
+        let _one = stage.leads("one").await;
         stage.pass(30).await;
         is_karmadas(&stage).await;
-        one.stop().await;
     }
 }
 
@@ -103,8 +87,7 @@ async fn an_object_that_turned_away_before_it_was_held_leaves_no_binding_suspend
 async fn a_webhook_that_knows_an_object_that_is_gone_suspends_nothing_for_long() {
     let stage = Stage::new(2).await;
     let webhook = admission::webhook(stage.fleet.control());
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(5).await;
     // It learns no more.
@@ -116,34 +99,27 @@ async fn a_webhook_that_knows_an_object_that_is_gone_suspends_nothing_for_long()
     stage.create(deployment("web", 4)).await;
     stage.pass(30).await;
     is_karmadas(&stage).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_loses_its_finalizer_by_force_leaves_neither_hpas_nor_a_suspended_binding() {
-    let stage = Stage::new(2).await;
-    stage.web(4, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = Stage::divided(4, &[1, 1]).await;
     stage.hpa(2, 10, json!({"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}})).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..5 1..5");
     one.kill().await;
     stage.patch("FederatedHPA", "web", json!({"metadata": {"finalizers": null}})).await;
     stage.delete("FederatedHPA", "web").await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let _two = stage.leads("two").await;
     stage.pass(60).await;
     is_karmadas(&stage).await;
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_binding_that_comes_while_its_object_is_deleted_is_not_left_suspended() {
     let stage = Stage::new(2).await;
     let _webhook = admission::webhook(stage.fleet.control());
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     let mut held = hpa(2, 10, json!({}));
     held["metadata"]["finalizers"] = json!(["example.com/slow"]);
     stage.create(held).await;
@@ -153,30 +129,25 @@ async fn a_binding_that_comes_while_its_object_is_deleted_is_not_left_suspended(
     stage.delete("FederatedHPA", "web").await;
     stage.pass(60).await;
     is_karmadas(&stage).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_suspended_for_an_object_that_acts_stays_so() {
     let (stage, _webhook) = suspended_at_birth().await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
     let binding = stage.get("ResourceBinding", "web-deployment").await;
     assert_eq!((binding["spec"]["suspension"]["scheduling"].clone(), annotation(&binding, MARK)), (json!(true), "web"));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_is_suspended_before_it_took_its_workload_over_leaves_no_binding_suspended() {
     let (stage, _webhook) = suspended_at_birth().await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"suspend": true}})).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(30).await;
     is_karmadas(&stage).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,8 +155,7 @@ async fn an_object_that_yields_to_one_that_does_not_divide_leaves_no_binding_sus
     for older in [json!({"mode": "Centralized"}), json!({"suspend": true})] {
         let stage = Stage::new(2).await;
         let _webhook = admission::webhook(stage.fleet.control());
-        let mut one = stage.controller("one");
-        one.leads().await;
+        let _one = stage.leads("one").await;
         stage.hpa(2, 10, older).await;
         stage.pass(5).await;
         let mut younger = hpa(2, 10, json!({}));
@@ -195,7 +165,6 @@ async fn an_object_that_yields_to_one_that_does_not_divide_leaves_no_binding_sus
         stage.web(4, weights(&[1, 1])).await;
         stage.pass(30).await;
         is_karmadas(&stage).await;
-        one.stop().await;
     }
 }
 
@@ -206,11 +175,9 @@ async fn an_object_that_yields_to_one_that_divides_leaves_the_binding_to_it() {
     younger["metadata"]["name"] = json!("a-younger");
     stage.create(younger).await;
     stage.patch("ResourceBinding", "web-deployment", json!({"metadata": {"annotations": {MARK: "a-younger"}}})).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
     let binding = stage.get("ResourceBinding", "web-deployment").await;
     assert_eq!((binding["spec"]["suspension"]["scheduling"].clone(), annotation(&binding, MARK)), (json!(true), "web"));
-    one.stop().await;
 }

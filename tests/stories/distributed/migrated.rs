@@ -31,8 +31,7 @@ async fn migrated() -> (Stage, Process) {
     stage.hpa(2, 10, json!({})).await;
     stage.karmada_writes().await;
     stage.pass(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.pass(10).await;
     assert_eq!(stage.bounds().await, "1..5 1..5", "{:?}", stage.messages().await);
     (stage, one)
@@ -40,7 +39,7 @@ async fn migrated() -> (Stage, Process) {
 
 #[tokio::test(start_paused = true)]
 async fn the_status_of_karmadas_controller_is_replaced_as_a_whole() {
-    let (stage, one) = migrated().await;
+    let (stage, _one) = migrated().await;
     stage.pass(20).await;
     let status = stage.get("FederatedHPA", "web").await["status"].clone();
     assert_eq!(status.get("lastScaleTime"), None, "no member has scaled yet: {status}");
@@ -49,12 +48,11 @@ async fn the_status_of_karmadas_controller_is_replaced_as_a_whole() {
     let quiet = stage.get("FederatedHPA", "web").await["metadata"]["resourceVersion"].clone();
     stage.pass(120).await;
     assert_eq!(stage.get("FederatedHPA", "web").await["metadata"]["resourceVersion"], quiet, "and is left alone then");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_karmada_ran_is_let_go_at_its_deletion_and_for_another_workload() {
-    let (stage, one) = migrated().await;
+    let (stage, _one) = migrated().await;
     stage.create(deployment("other", 1)).await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"scaleTargetRef": {"name": "other"}}})).await;
     stage.pass(30).await;
@@ -65,43 +63,39 @@ async fn an_object_that_karmada_ran_is_let_go_at_its_deletion_and_for_another_wo
     stage.delete("FederatedHPA", "web").await;
     stage.pass(30).await;
     assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.conditions().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_karmada_ran_becomes_centralized() {
-    let (stage, one) = migrated().await;
+    let (stage, _one) = migrated().await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
     stage.pass(30).await;
     let hpa = stage.get("FederatedHPA", "web").await;
     assert_eq!(hpa["metadata"].get("finalizers"), None, "{:?}", stage.conditions().await);
     assert_eq!(stage.condition("Ready").await.0, "True TargetReady");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_karmada_ran_keeps_no_uninstallation() {
-    let (stage, one) = migrated().await;
+    let (stage, _one) = migrated().await;
     let (hold, _) = taken(&stage).await;
     assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));
     hold.park().await.unwrap();
     assert_eq!(stage.conditions().await, ["Assigned=False HandedBack", "Ready=False HandedBack"]);
     let status = stage.get("FederatedHPA", "web").await["status"].clone();
     assert_eq!((status.get("currentReplicas"), status.get("currentMetrics")), (None, None), "{status}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn karmadas_controller_that_was_switched_off_before_is_no_reason_to_wait() {
-    let (stage, one) = migrated().await;
+    let (stage, _one) = migrated().await;
     assert!(stage.owners().await.contains(&"fhpa-status".to_owned()));
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn karmadas_controller_counts_as_running_while_it_writes_and_for_two_of_its_periods() {
-    let (stage, one) = migrated().await;
+    let (stage, _one) = migrated().await;
     for _ in 0..8 {
         stage.karmada_writes().await;
         for _ in 0..3 {
@@ -111,7 +105,6 @@ async fn karmadas_controller_counts_as_running_while_it_writes_and_for_two_of_it
     }
     stage.pass(20).await;
     assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,5 +120,4 @@ async fn the_next_leader_has_seen_that_karmadas_controller_writes() {
     assert_eq!(stage.conditions().await[1], "Ready=False UpstreamControllersRunning", "{:?}", stage.messages().await);
     stage.pass(40).await;
     assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady");
-    two.stop().await;
 }

@@ -6,7 +6,6 @@ mod conditions;
 mod departures;
 mod edits;
 mod evictions;
-mod examples;
 mod failures;
 mod fleets;
 mod forecast;
@@ -51,7 +50,8 @@ use fhpa::api;
 use fhpa::playground::clock::Clock;
 use fhpa::playground::fleet::{Fleet, Plan};
 use fhpa::playground::json::{int, items, text};
-use fhpa::playground::objects::{Kind, Objects, Written};
+use fhpa::playground::objects::{Objects, Written};
+use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use futures::StreamExt as _;
 use k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscaler;
 use kube::Api;
@@ -59,8 +59,9 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::{Process, Wall};
-pub use crate::bed::objects::deployment;
+use super::{Process, Wall, led};
+pub use crate::bed::objects::{deployment, hpa, policy, weights};
+pub use crate::both::kind;
 use crate::laws::Terms;
 use crate::laws::embedded::Watched;
 
@@ -154,6 +155,14 @@ impl Stage {
         (stage, watched)
     }
 
+    /// As many members as parts, by which they run the Deployment `web`, and a leader.
+    pub async fn divided(replicas: i32, parts: &[i64]) -> (Self, Process) {
+        let stage = Self::new(u32::try_from(parts.len()).unwrap()).await;
+        stage.web(replicas, weights(parts)).await;
+        let one = stage.leads("one").await;
+        (stage, one)
+    }
+
     /// A control plane on which nothing of Karmada runs.
     pub async fn still(clusters: u32) -> Self {
         let wall = Wall::new(START);
@@ -181,6 +190,21 @@ impl Stage {
 
     pub fn controller(&self, name: &str) -> Process {
         Process::start(self.fleet.control(), name, &self.wall)
+    }
+
+    /// A controller that leads.
+    pub async fn leads(&self, name: &str) -> Process {
+        led(self.controller(name)).await
+    }
+
+    /// A controller that goes by what clusters report free.
+    pub fn controller_by_room(&self, name: &str) -> Process {
+        Process::start_with(self.fleet.control(), name, &self.wall, Arc::new(Rooms::default()))
+    }
+
+    /// Such a one that leads.
+    pub async fn leads_by_room(&self, name: &str) -> Process {
+        led(self.controller_by_room(name)).await
     }
 
     pub async fn pass(&self, seconds: u64) {
@@ -286,6 +310,25 @@ impl Stage {
         items(&hpa, "/status/conditions").iter().map(|one| text(one, "/message").to_owned()).collect()
     }
 
+    /// Whether Karmada's scheduler is suspended for `web`.
+    pub async fn suspended(&self) -> bool {
+        self.get("ResourceBinding", "web-deployment").await["spec"]["suspension"]["scheduling"] == true
+    }
+
+    /// Somebody scales the Deployment `web` in a member.
+    pub async fn scale_in(&self, cluster: &str, replicas: i32) {
+        let objects = Objects::new(self.fleet.member(cluster).unwrap().client());
+        let about = json!({"metadata": {"name": "web", "namespace": "prod"}});
+        let written = objects.merge(&kind("Deployment"), &about, "", &json!({"spec": {"replicas": replicas}})).await;
+        assert!(matches!(written, Ok(Written::Done(_))), "{written:?}");
+    }
+
+    /// The Event with this reason.
+    pub async fn event(&self, reason: &str) -> Value {
+        let events = self.control.list(&kind("Event"), "prod").await.unwrap();
+        events.into_iter().find(|event| text(event, "/reason") == reason).expect("an Event")
+    }
+
     /// How many Warning Events there are for this reason.
     pub async fn warnings(&self, reason: &str) -> usize {
         let events = self.control.list(&kind("Event"), "prod").await.unwrap();
@@ -329,52 +372,4 @@ async fn audit(hpas: Api<HorizontalPodAutoscaler>, cluster: String, budget: Budg
             _ => {}
         }
     }
-}
-
-pub fn kind(kind: &str) -> Kind {
-    match kind {
-        "Pod" => Kind::regular("v1", kind, true),
-        "Node" => Kind::regular("v1", kind, false),
-        "Event" => Kind::regular("events.k8s.io/v1", kind, true),
-        "Cluster" => Kind::regular("cluster.karmada.io/v1alpha1", kind, false),
-        "ResourceBinding" => Kind::regular("work.karmada.io/v1alpha2", kind, true),
-        "Work" => Kind::regular("work.karmada.io/v1alpha1", kind, true),
-        "HorizontalPodAutoscaler" => Kind::regular("autoscaling/v2", kind, true),
-        "ScaledObject" => Kind::regular("keda.sh/v1alpha1", kind, true),
-        "FederatedHPA" => Kind::regular("autoscaling.karmada.io/v1alpha1", kind, true),
-        "ResourceInterpreterCustomization" => Kind::regular("config.karmada.io/v1alpha1", kind, false),
-        "FederatedResourceQuota" => Kind::regular("policy.karmada.io/v1alpha1", kind, true),
-        "PropagationPolicy" => {
-            Kind { plural: "propagationpolicies".into(), ..Kind::regular("policy.karmada.io/v1alpha1", kind, true) }
-        }
-        _ => Kind::regular("apps/v1", kind, true),
-    }
-}
-
-/// Divides by weight over members 1, 2, ...
-pub fn weights(weights: &[i64]) -> Value {
-    let list: Vec<Value> = weights
-        .iter()
-        .enumerate()
-        .map(|(at, weight)| json!({"targetCluster": {"clusterNames": [format!("member{}", at + 1)]}, "weight": weight}))
-        .collect();
-    json!({"replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
-        "weightPreference": {"staticWeightList": list}}})
-}
-
-pub fn policy(placement: Value) -> Value {
-    json!({
-        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
-        "metadata": {"name": "web", "namespace": "prod"},
-        "spec": {"placement": placement, "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment"}]},
-    })
-}
-
-pub fn hpa(min: i32, max: i32, more: Value) -> Value {
-    let mut spec = json!({"minReplicas": min, "maxReplicas": max, "mode": "Distributed",
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]});
-    spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
-    json!({"apiVersion": "autoscaling.karmada.io/v1alpha1", "kind": "FederatedHPA",
-        "metadata": {"name": "web", "namespace": "prod"}, "spec": spec})
 }

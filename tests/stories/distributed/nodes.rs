@@ -11,7 +11,6 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::capacity::node;
-use super::help::leads;
 use super::{START, Stage, plan, weights};
 use crate::stories::{Process, at, which};
 
@@ -26,7 +25,7 @@ async fn narrow(autoscaler: NodeAutoscaler) -> (Stage, Process) {
     }
     stage.fleet.autoscale_nodes("member1", autoscaler).unwrap();
     stage.web(2, weights(&[1, 1])).await;
-    let one = leads(&stage, "one").await;
+    let one = stage.leads_by_room("one").await;
     stage.hpa(2, 8, json!({"autoscaleMultiClusterDelay": DELAY})).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..4 1..4");
@@ -66,7 +65,7 @@ impl Stage {
 
 #[tokio::test(start_paused = true)]
 async fn where_no_nodes_come_help_begins_within_one_period_whatever_the_delay() {
-    let (stage, one) = narrow(NodeAutoscaler::AtLimit).await;
+    let (stage, _one) = narrow(NodeAutoscaler::AtLimit).await;
     stage.is_full().await;
     stage.seconds_until("1..2 1..6", 60).await;
     assert_eq!(stage.why_blocked().await, "NoNodesAvailable");
@@ -80,12 +79,11 @@ async fn where_no_nodes_come_help_begins_within_one_period_whatever_the_delay() 
     let asked = stage.fleet.control().faults().count("get", "clusters/proxy");
     stage.pass(300).await;
     assert_eq!(stage.fleet.control().faults().count("get", "clusters/proxy"), asked, "no pod waits any more");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn where_nodes_come_help_waits_for_them_up_to_the_delay() {
-    let (stage, one) = narrow(NodeAutoscaler::Grows).await;
+    let (stage, _one) = narrow(NodeAutoscaler::Grows).await;
     stage.is_full().await;
     let asked = || stage.fleet.control().faults().count("get", "clusters/proxy");
     let before = asked();
@@ -96,23 +94,21 @@ async fn where_nodes_come_help_waits_for_them_up_to_the_delay() {
     assert!((50..=190).contains(&asked), "{asked}");
     let more = stage.seconds_until("1..2 1..6", 160).await;
     assert!(more >= 60, "help began {more} s after the first {}", DELAY - 100);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn pods_that_get_their_nodes_in_time_need_no_help() {
-    let (stage, one) = narrow(NodeAutoscaler::Grows).await;
+    let (stage, _one) = narrow(NodeAutoscaler::Grows).await;
     stage.is_full().await;
     stage.pass(DELAY / 2).await;
     stage.fleet.change_nodes("member1", 1).await.unwrap();
     stage.pass(DELAY).await;
     assert_eq!((&*stage.bounds().await, &*stage.why_blocked().await), ("1..4 1..4", "TooManyReplicas"));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_the_right_to_list_events_help_waits_for_the_whole_delay() {
-    let (stage, one) = narrow(NodeAutoscaler::AtLimit).await;
+    let (stage, _one) = narrow(NodeAutoscaler::AtLimit).await;
     let said = "events is forbidden: User \"fhpa\" cannot list resource \"events\" in API group \"\"";
     let member = stage.fleet.member("member1").unwrap();
     member.faults().fail(which("list", "events"), usize::MAX, StatusError::plain(403, "Forbidden", said));
@@ -121,7 +117,6 @@ async fn without_the_right_to_list_events_help_waits_for_the_whole_delay() {
     assert_eq!((&*stage.bounds().await, &*stage.why_blocked().await), ("1..4 1..4", "Unschedulable"));
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     stage.seconds_until("1..2 1..6", 160).await;
-    one.stop().await;
 }
 
 #[test]

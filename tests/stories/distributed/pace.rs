@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Stage;
-use super::help::{fleet, leads, work};
+use super::help::{fleet, work};
 
 /// What the status remembers of the second member: seconds since then, absent while requested, and replicas.
 async fn remembered(stage: &Stage) -> Vec<(Option<i64>, i64)> {
@@ -22,7 +22,7 @@ async fn remembered(stage: &Stage) -> Vec<(Option<i64>, i64)> {
 #[tokio::test(start_paused = true)]
 async fn help_within_a_period_is_within_the_policies_together_and_is_forgotten_without_further_writes() {
     let stage = fleet(&[(6, 6), (2, 54)]).await;
-    let one = leads(&stage, "one").await;
+    let _one = stage.leads_by_room("one").await;
     work(&stage, 8);
     let pods = json!({"type": "Pods", "value": 2, "periodSeconds": 60});
     let behavior = json!({"scaleUp": {"policies": [pods], "stabilizationWindowSeconds": 0},
@@ -48,5 +48,4 @@ async fn help_within_a_period_is_within_the_policies_together_and_is_forgotten_w
     let before = writes();
     stage.pass(3_600).await;
     assert_eq!(writes(), before);
-    one.stop().await;
 }

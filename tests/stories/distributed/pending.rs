@@ -34,8 +34,7 @@ async fn narrow() -> (Stage, Process) {
         stage.fleet.member(cluster).unwrap().create(&node).await.unwrap();
     }
     stage.web(2, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     // Bounds stay as they are, whatever happens to the pods.
     stage.hpa(2, 8, json!({"scaleAssist": false})).await;
     stage.pass(20).await;
@@ -70,7 +69,6 @@ async fn pods_without_a_node_are_counted_while_replicas_are_not_ready_and_nobody
     let rest = requests(&stage);
     stage.pass(600).await;
     assert_eq!(requests(&stage), rest);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,12 +83,11 @@ async fn a_dead_cluster_is_not_asked_and_says_nothing() {
     let asked = requests(&stage);
     stage.pass(200).await;
     assert_eq!(requests(&stage), asked);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn measurements_alone_rewrite_the_status_rarely() {
-    let (stage, one) = narrow().await;
+    let (stage, _one) = narrow().await;
     stage.fleet.load().set("prod", "web", 100);
     stage.pass(60).await;
     stage.fleet.control().faults().record();
@@ -102,5 +99,4 @@ async fn measurements_alone_rewrite_the_status_rarely() {
     let seen = stage.fleet.control().faults().recorded();
     let written = seen.iter().filter(|seen| seen.verb == "patch" && seen.resource == "federatedhpas/status").count();
     assert!((5..=21).contains(&written), "{written} in ten minutes");
-    one.stop().await;
 }

@@ -11,31 +11,9 @@ use fhpa::run::hand_back::LeaseHold;
 use fhpa::runtime::lease_activity::LeaseLocation;
 use serde_json::{Value, json};
 
-use super::capacity::node;
 use super::departures::{ALL, least};
-use super::help::{leads, work};
+use super::help::work;
 use super::{Stage, deployment, kind, plan, policy, weights};
-
-#[tokio::test(start_paused = true)]
-async fn overflow_groups_are_priorities_in_their_order() {
-    let stage = Stage::with(Plan { nodes: 0, ..plan(3) }).await;
-    for (cluster, fits) in [("member1", 6), ("member2", 4), ("member3", 20)] {
-        node(&stage, cluster, fits).await;
-    }
-    let group = |name: &str, cluster: &str| json!({"affinityName": name, "clusterNames": [cluster]});
-    let mut own = group("own", "member1");
-    own["overflowAffinities"] = json!([group("near", "member2"), group("far", "member3")]);
-    let scheduling = json!({"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"});
-    stage.web(1, json!({"clusterAffinities": [own], "replicaScheduling": scheduling})).await;
-    let one = leads(&stage, "one").await;
-    stage.hpa(3, 12, json!({})).await;
-    stage.pass(30).await;
-    let hpa = stage.get("FederatedHPA", "web").await;
-    let reasons = items(&hpa, "/status/clusterHPADesired").iter().map(|desired| text(desired, "/reason"));
-    assert_eq!(reasons.collect::<Vec<_>>(), ["Prioritized"; 3]);
-    assert_eq!(stage.bounds().await, "3..10 1..1 1..1", "{:?}", stage.messages().await);
-    one.stop().await;
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_taint_against_scheduling_keeps_away_what_a_cluster_does_not_have_and_keeps_what_it_has() {
@@ -44,8 +22,7 @@ async fn a_taint_against_scheduling_keeps_away_what_a_cluster_does_not_have_and_
     stage.patch_cluster("member3", taint("NoSchedule")).await;
     stage.patch_cluster("member2", taint("PreferNoSchedule")).await;
     stage.web(3, weights(&[1, 1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(3, 12, json!({})).await;
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, "2..6 1..6 -", "{:?}", stage.messages().await);
@@ -53,7 +30,6 @@ async fn a_taint_against_scheduling_keeps_away_what_a_cluster_does_not_have_and_
     stage.patch_cluster("member1", taint("NoSchedule")).await;
     stage.pass(60).await;
     assert_eq!((stage.bounds().await, stage.replicas().await), ("2..6 1..6 -".to_owned(), replicas));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,8 +38,7 @@ async fn a_cluster_that_does_not_serve_the_kind_gets_no_share_and_what_it_ran_is
     stage.fleet.unlist("member3", "Deployment", true).unwrap();
     stage.pass(20).await;
     stage.web(4, weights(&[1, 1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(4, 12, json!({})).await;
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, "2..6 2..6 -", "{:?}", stage.messages().await);
@@ -75,7 +50,6 @@ async fn a_cluster_that_does_not_serve_the_kind_gets_no_share_and_what_it_ran_is
     }
     assert_eq!(least(&stage, &ALL, 300).await, 4, "{:?}", stage.messages().await);
     assert_eq!(stage.bounds().await, "1..4 2..4 1..4", "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,22 +59,17 @@ async fn a_workload_of_a_scheduler_of_another_name_is_divided_too() {
     policy["spec"]["schedulerName"] = json!("steering");
     stage.create(policy).await;
     stage.create(deployment("web", 4)).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(4, 12, json!({})).await;
     stage.pass(30).await;
     assert_eq!(stage.get("ResourceBinding", "web-deployment").await["spec"]["schedulerName"], "steering");
     assert_eq!(stage.bounds().await, "1..3 3..9", "{:?}", stage.messages().await);
     assert_eq!(stage.replicas().await, "1 3");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_preempts_another_makes_a_new_division() {
-    let stage = Stage::new(2).await;
-    stage.web(4, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, _one) = Stage::divided(4, &[1, 1]).await;
     stage.hpa(4, 12, json!({})).await;
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, "2..6 2..6");
@@ -111,7 +80,6 @@ async fn a_policy_that_preempts_another_makes_a_new_division() {
     stage.create(second).await;
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..3 3..9", "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,8 +91,7 @@ async fn bounds_reach_the_members_while_karmada_dispatches_nothing_of_the_worklo
         placement
     };
     stage.web(4, only("member1", &[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(4, 12, json!({})).await;
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, "4..12 -");
@@ -147,7 +114,6 @@ async fn bounds_reach_the_members_while_karmada_dispatches_nothing_of_the_worklo
     dispatching(false).await;
     stage.pass(60).await;
     assert_eq!(stage.replicas().await, "4 2", "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 /// Two members under a quota of 400m. Karmada counts the replicas of the binding's entries, each of 100m.
@@ -163,52 +129,13 @@ async fn under_a_quota(clusters: u32) -> Stage {
 const LABEL: &str = "resourcetemplate.karmada.io/retain-replicas";
 
 #[tokio::test(start_paused = true)]
-async fn a_federated_quota_does_not_hold_back_the_members_nor_a_release_and_removes_no_pod() {
-    let stage = under_a_quota(2).await;
-    stage.web(4, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
-    stage.hpa(4, 12, json!({})).await;
-    work(&stage, 10);
-    stage.pass(240).await;
-    assert_eq!(stage.entries().await, "member1=2 member2=2");
-    assert_eq!(stage.replicas().await, "5 5", "{:?}", stage.messages().await);
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    stage.delete("FederatedHPA", "web").await;
-    assert_eq!(least(&stage, &["member1", "member2"], 420).await, 10, "no pod goes");
-    assert!(stage.find("FederatedHPA", "web").await.is_none(), "{:?}", stage.messages().await);
-    let web = stage.get("Deployment", "web").await;
-    assert_eq!((label(&web, LABEL), &web["spec"]["replicas"]), ("true", &json!(10)));
-    assert_eq!(stage.get("ResourceBinding", "web-deployment").await["spec"]["suspension"]["scheduling"], Value::Null);
-    let events = stage.control.list(&kind("Event"), "prod").await.unwrap();
-    let told = events.iter().find(|event| text(event, "/reason") == "ReleasedIncompletely").expect("an Event");
-    assert!(text(told, "/note").contains("exceeded") && text(told, "/note").contains(LABEL), "{told}");
-    assert_eq!(text(told, "/note").matches("keeps the label").count(), 1, "one reason is told: {told}");
-    // Another leader finds nothing to do, and a new object takes the workload over with its label.
-    one.stop().await;
-    let mut two = stage.controller("two");
-    two.leads().await;
-    assert_eq!(least(&stage, &["member1", "member2"], 120).await, 10);
-    stage.hpa(4, 12, json!({})).await;
-    assert_eq!(least(&stage, &["member1", "member2"], 60).await, 10);
-    assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    let more = json!({"spec": {"overall": {"cpu": "2"}}});
-    stage.patch("FederatedResourceQuota", "limit", more).await;
-    stage.delete("FederatedHPA", "web").await;
-    assert_eq!(least(&stage, &["member1", "member2"], 420).await, 10);
-    assert_eq!((label(&stage.get("Deployment", "web").await, LABEL), stage.replicas().await), ("", "5 5".to_owned()));
-    two.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_cluster_whose_entry_a_quota_refuses_holds_no_other_one_back() {
     let stage = under_a_quota(4).await;
     let mut placement = weights(&[1, 1, 1, 1]);
     let only = |clusters: Value| json!({"clusterNames": clusters});
     placement["clusterAffinity"] = only(json!(["member1", "member2", "member3"]));
     stage.web(4, placement).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(4, 40, json!({})).await;
     work(&stage, 12);
     stage.pass(240).await;
@@ -239,7 +166,6 @@ async fn a_cluster_whose_entry_a_quota_refuses_holds_no_other_one_back() {
     stage.patch("FederatedResourceQuota", "limit", json!({"spec": {"overall": {"cpu": "4"}}})).await;
     assert!(least(&stage, &all, 300).await >= 12, "{:?}", stage.messages().await);
     assert!(stage.entries().await.contains("member4"), "{:?}", stage.messages().await);
-    one.stop().await;
 }
 
 /// Members keep the replicas of a StatefulSet by a customization, which goes with the installation.
@@ -253,7 +179,7 @@ async fn an_uninstallation_does_not_let_go_of_replicas_that_a_quota_refuses_and_
     web["kind"] = json!("StatefulSet");
     stage.create(web).await;
     stage.pass(20).await;
-    let one = leads(&stage, "one").await;
+    let _one = stage.leads_by_room("one").await;
     let target = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"});
     let steady = json!({"scaleDown": {"selectPolicy": "Disabled"}});
     stage.hpa(4, 12, json!({"scaleTargetRef": target, "behavior": steady})).await;
@@ -290,15 +216,13 @@ async fn an_uninstallation_does_not_let_go_of_replicas_that_a_quota_refuses_and_
     stage.pass(60).await;
     assert_eq!(label(&stage.get("StatefulSet", "web").await, LABEL), "");
     assert_eq!((given().await, asked().await), (vec![json!(5); 2], vec![json!(5); 2]));
-    one.stop().await;
 }
 
 /// A workload that is not Karmada's where the placement brings one of that name: Karmada leaves it alone.
 #[tokio::test(start_paused = true)]
 async fn a_workload_that_karmada_left_alone_is_left_alone() {
     let stage = Stage::new(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     let member = stage.fleet.member("member2").unwrap();
     member.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})).await.unwrap();
     member.create(&deployment("web", 20)).await.unwrap();
@@ -313,22 +237,19 @@ async fn a_workload_that_karmada_left_alone_is_left_alone() {
         said.iter().any(|one| one.contains("member2") && one.contains("will not manage this resource")),
         "{said:?}"
     );
-    let events = stage.control.list(&kind("Event"), "prod").await.unwrap();
-    let told = events.iter().find(|event| text(event, "/reason") == "NotApplied").expect("an Event");
-    assert!(text(told, "/note").contains("will not manage this resource"), "{told}");
+    let told = stage.event("NotApplied").await;
+    assert!(text(&told, "/note").contains("will not manage this resource"), "{told}");
     stage.delete("FederatedHPA", "web").await;
     stage.pass(60).await;
     let web = stage.get("Deployment", "web").await;
     // One is left in its entry for the cluster that runs none of it.
     assert_eq!((&web["spec"]["replicas"], stage.replicas().await), (&json!(3), "2 20".to_owned()));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_workload_that_karmada_takes_in_later_gets_its_hpa_then() {
     let stage = Stage::new(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     let member = stage.fleet.member("member2").unwrap();
     member.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})).await.unwrap();
     member.create(&deployment("web", 3)).await.unwrap();
@@ -340,5 +261,4 @@ async fn a_workload_that_karmada_takes_in_later_gets_its_hpa_then() {
     stage.pass(120).await;
     assert_eq!((stage.bounds().await, stage.replicas().await), ("1..4 1..4".to_owned(), "2 3".to_owned()));
     assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady", "{:?}", stage.messages().await);
-    one.stop().await;
 }

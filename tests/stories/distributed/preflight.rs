@@ -47,8 +47,7 @@ async fn said(stage: &Stage) -> String {
 async fn a_kind_without_replicas_is_neither_suspended_nor_held() {
     let stage = Stage::new(2).await;
     let _webhook = admission::webhook(stage.fleet.control());
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.create(on("DaemonSet")).await;
     stage.pass(5).await;
     daemons(&stage).await;
@@ -62,7 +61,6 @@ async fn a_kind_without_replicas_is_neither_suspended_nor_held() {
     stage.delete("FederatedHPA", "web").await;
     stage.pass(1).await;
     assert!(stage.find("FederatedHPA", "web").await.is_none());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,8 +68,7 @@ async fn a_kind_that_the_installation_does_not_name_is_not_touched_until_it_does
     let stage = Stage::new(2).await;
     stage.delete("ResourceInterpreterCustomization", "fhpa-statefulset-apps-v1").await;
     let _webhook = admission::webhook(stage.fleet.control());
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.create(on("StatefulSet")).await;
     let mut policy = policy(weights(&[1, 1]));
     policy["spec"]["resourceSelectors"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet"}]);
@@ -94,7 +91,6 @@ async fn a_kind_that_the_installation_does_not_name_is_not_touched_until_it_does
     }
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, "1..5 1..5", "{}", said(&stage).await);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,15 +117,13 @@ async fn without_a_right_on_the_workload_nothing_of_it_is_written() {
         stage.delete("FederatedHPA", "web").await;
         stage.pass(1).await;
         assert!(stage.find("FederatedHPA", "web").await.is_none());
-        one.stop().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_binding_that_cannot_be_read_is_said_and_nothing_is_decided_by_it() {
     let stage = Stage::still(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.create(super::deployment("web", 4)).await;
     stage.hpa(2, 10, json!({})).await;
     let binding = |placement: Value| {
@@ -148,7 +142,6 @@ async fn a_binding_that_cannot_be_read_is_said_and_nothing_is_decided_by_it() {
     let by_us: Vec<String> =
         writes(&stage).into_iter().filter(|write| !write.starts_with("create resourcebindings")).collect();
     assert_eq!(by_us, [""; 0]);
-    one.stop().await;
 }
 
 /// A customization of the users.
@@ -164,8 +157,7 @@ const ANNOTATIONS: &str = "function Retain(desiredObj, observedObj)\n  desiredOb
 async fn a_kind_whose_customization_keeps_no_replicas_is_not_taken_over() {
     let stage = Stage::new(2).await;
     stage.create(retention("Deployment", ANNOTATIONS)).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.web(2, weights(&[1, 1])).await;
     stage.hpa(2, 20, json!({})).await;
     stage.pass(30).await;
@@ -200,15 +192,11 @@ async fn a_kind_whose_customization_keeps_no_replicas_is_not_taken_over() {
         "{}",
         said(&stage).await
     );
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_workload_that_members_no_longer_keep_replicas_of_says_so() {
-    let stage = Stage::new(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
-    stage.web(2, weights(&[1, 1])).await;
+    let (stage, _one) = Stage::divided(2, &[1, 1]).await;
     stage.hpa(2, 20, json!({})).await;
     stage.pass(30).await;
     assert!(said(&stage).await.starts_with("Ready=True MemberHPAsReady"));
@@ -219,5 +207,4 @@ async fn a_workload_that_members_no_longer_keep_replicas_of_says_so() {
     stage.delete("ResourceInterpreterCustomization", "theirs").await;
     stage.pass(10).await;
     assert!(said(&stage).await.starts_with("Ready=True MemberHPAsReady"));
-    one.stop().await;
 }

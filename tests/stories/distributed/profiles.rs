@@ -1,12 +1,10 @@
 //! Stories of members with other properties: older ones, and ones in Pull mode.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{items, text};
 use fhpa::playground::member::Profile;
-use fhpa::reconcile::federated_hpa::observe::capacity::Rooms;
 use serde_json::{Value, json};
 
 use super::capacity::node;
@@ -35,8 +33,7 @@ async fn fleet(profiles: &[Profile], members: &[(i64, i64)]) -> (Stage, Process)
     }
     let running: Vec<i64> = members.iter().map(|(running, _)| *running).collect();
     stage.web(i32::try_from(running.iter().sum::<i64>()).unwrap(), weights(&running)).await;
-    let mut one = Process::start_with(stage.fleet.control(), "one", &stage.wall, Arc::new(Rooms::default()));
-    one.leads().await;
+    let one = stage.leads_by_room("one").await;
     (stage, one)
 }
 
@@ -54,7 +51,7 @@ fn by_queue(type_: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_member_below_1_23_is_told_the_same_in_older_words_and_follows_the_load_and_edits() {
-    let (stage, one) = fleet(&[older()], &[(2, 40), (2, 40)]).await;
+    let (stage, _one) = fleet(&[older()], &[(2, 40), (2, 40)]).await;
     work(&stage, 4);
     stage.hpa(2, 20, json!({"federatedHPAAssignment": by("StaticWeighted")})).await;
     stage.pass(40).await;
@@ -91,12 +88,11 @@ async fn a_member_below_1_23_is_told_the_same_in_older_words_and_follows_the_loa
     stage.pass(120).await;
     assert_eq!(stage.replicas().await, "1 1");
     assert_eq!(stage.budget.most(), 30, "{}", stage.budget.history());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_full_member_below_1_23_is_helped_like_any_other() {
-    let (stage, one) = fleet(&[Profile::default(), older()], &[(4, 30), (1, 30)]).await;
+    let (stage, _one) = fleet(&[Profile::default(), older()], &[(4, 30), (1, 30)]).await;
     work(&stage, 5);
     stage.hpa(2, 12, json!({"federatedHPAAssignment": by("Aggregated")})).await;
     stage.pass(40).await;
@@ -107,12 +103,11 @@ async fn a_full_member_below_1_23_is_helped_like_any_other() {
     let bounds = stage.bounds().await;
     assert!(!bounds.ends_with(" 1..1"), "{bounds} {:?}", stage.messages().await);
     assert_eq!(stage.budget.most(), 12, "{}", stage.budget.history());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_member_that_becomes_1_23_gets_the_newer_hpa() {
-    let (stage, one) = fleet(&[older()], &[(2, 40), (2, 40)]).await;
+    let (stage, _one) = fleet(&[older()], &[(2, 40), (2, 40)]).await;
     work(&stage, 4);
     stage.hpa(2, 20, json!({"federatedHPAAssignment": by("StaticWeighted")})).await;
     stage.pass(40).await;
@@ -126,7 +121,6 @@ async fn a_member_that_becomes_1_23_gets_the_newer_hpa() {
     work(&stage, 12);
     stage.pass(60).await;
     assert_eq!(stage.replicas().await, "6 6");
-    one.stop().await;
 }
 
 /// Requests that went through the cluster proxy.
@@ -137,7 +131,7 @@ fn proxied(stage: &Stage) -> u64 {
 
 #[tokio::test(start_paused = true)]
 async fn a_member_that_pulls_is_helped_and_helps_by_bounds_alone() {
-    let (stage, one) = fleet(&[pulling("v1.36.2"), pulling("v1.36.2")], &[(4, 6), (2, 40)]).await;
+    let (stage, _one) = fleet(&[pulling("v1.36.2"), pulling("v1.36.2")], &[(4, 6), (2, 40)]).await;
     work(&stage, 6);
     stage.hpa(2, 40, json!({"scalingToZero": true, "federatedHPAAssignment": by("Aggregated")})).await;
     stage.pass(40).await;
@@ -153,7 +147,6 @@ async fn a_member_that_pulls_is_helped_and_helps_by_bounds_alone() {
     assert_eq!(stage.replicas().await, "1 2", "nobody goes to zero: {:?}", stage.messages().await);
     assert_eq!(proxied(&stage), 0);
     assert!(stage.budget.most() <= 40, "{}", stage.budget.history());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,7 +163,7 @@ async fn a_member_that_can_be_written_to_is_left_to_its_own_hpa_too() {
 #[tokio::test(start_paused = true)]
 async fn a_whole_workload_goes_to_zero_and_comes_back_by_the_hpas_of_its_members_alone() {
     let newer = |pulls: bool| Profile { kubernetes: "v1.37.0".into(), pulls };
-    let (stage, one) = fleet(&[newer(false), newer(true)], &[(1, 30), (1, 20)]).await;
+    let (stage, _one) = fleet(&[newer(false), newer(true)], &[(1, 30), (1, 20)]).await;
     work(&stage, 6);
     stage.hpa(0, 30, by_queue("StaticWeighted")).await;
     stage.pass(120).await;
@@ -187,12 +180,11 @@ async fn a_whole_workload_goes_to_zero_and_comes_back_by_the_hpas_of_its_members
     let parts: Vec<i32> = stage.replicas().await.split(' ').map(|one| one.parse().unwrap()).collect();
     assert!(parts.iter().sum::<i32>() >= 8, "{parts:?} {} {:?}", stage.bounds().await, stage.messages().await);
     assert!(stage.budget.most() <= 30, "{}", stage.budget.history());
-    one.stop().await;
 }
 
 async fn goes_to_zero_by_its_min(profiles: [Profile; 2]) {
     let pull = profiles[0].pulls;
-    let (stage, one) = fleet(&profiles, &[(1, 30), (1, 20)]).await;
+    let (stage, _one) = fleet(&profiles, &[(1, 30), (1, 20)]).await;
     work(&stage, 2);
     stage.hpa(1, 30, by_queue("Aggregated")).await;
     stage.pass(60).await;
@@ -213,5 +205,4 @@ async fn goes_to_zero_by_its_min(profiles: [Profile; 2]) {
     assert!(!bounds.contains("0.."), "{bounds} {replicas}");
     assert!(replicas.split(' ').all(|one| one != "0"), "{bounds} {replicas}");
     assert!(!pull || proxied(&stage) == 0);
-    one.stop().await;
 }

@@ -27,17 +27,16 @@ async fn divide(stage: &Stage, by: &[i64]) {
 
 #[tokio::test(start_paused = true)]
 async fn members_that_report_are_not_read() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     assert_eq!(reads(&stage), 3, "before the takeover each was asked for other HPAs");
     divide(&stage, &[3, 2, 1]).await;
     stage.pass(600).await;
     assert_eq!((stage.bounds().await, reads(&stage)), ("1..5 1..4 1..1".into(), 3));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn bounds_go_on_when_members_confirm_by_the_proxy() {
-    let (stage, one) = unreported().await;
+    let (stage, _one) = unreported().await;
     divide(&stage, &[3, 2, 1]).await;
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..5 1..4 1..1", "{:?}", stage.messages().await);
@@ -49,12 +48,11 @@ async fn bounds_go_on_when_members_confirm_by_the_proxy() {
     assert!((4..=15).contains(&before), "{before}");
     stage.pass(600).await;
     assert_eq!(reads(&stage), before, "what is confirmed is read no more");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_an_hpa_says_is_read_again_when_its_replicas_change() {
-    let (stage, one) = unreported().await;
+    let (stage, _one) = unreported().await;
     let before = reads(&stage);
     stage.fleet.load().set("prod", "web", 3_000);
     stage.pass(120).await;
@@ -65,12 +63,11 @@ async fn what_an_hpa_says_is_read_again_when_its_replicas_change() {
     assert!((1..=12).contains(&(after - before)), "{before} {after}");
     stage.pass(600).await;
     assert_eq!(reads(&stage), after);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_proxy_that_refuses_is_told_and_asked_rarely() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     let said =
         "clusters.cluster.karmada.io \"member1\" is forbidden: User \"fhpa\" cannot get resource \"clusters/proxy\"";
     let faults = stage.fleet.control().faults();
@@ -91,12 +88,11 @@ async fn a_proxy_that_refuses_is_told_and_asked_rarely() {
     stage.pass(120).await;
     assert_eq!(stage.bounds().await, "1..5 1..4 1..1", "{:?}", stage.messages().await);
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lowered_maximum_is_confirmed_by_the_proxy_before_others_are_raised() {
-    let (stage, one) = unreported().await;
+    let (stage, _one) = unreported().await;
     for (most, bounds) in [(6, "1..1 1..2 1..3"), (9, "1..1 1..3 1..5")] {
         let before = stage.budget.most();
         stage.patch("FederatedHPA", "web", json!({"spec": {"maxReplicas": most}})).await;
@@ -109,12 +105,11 @@ async fn a_lowered_maximum_is_confirmed_by_the_proxy_before_others_are_raised() 
     stage.pass(30).await;
     assert_eq!(stage.conditions().await[0], "Assigned=True Assigned");
     assert!(stage.budget.most() <= 9, "{}", stage.budget.history());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_member_is_not_read() {
-    let (stage, one) = unreported().await;
+    let (stage, _one) = unreported().await;
     stage.fleet.fail("member3", true).unwrap();
     stage.pass(60).await;
     let before = reads(&stage);
@@ -123,5 +118,4 @@ async fn a_dead_member_is_not_read() {
     // The others are written and confirmed once.
     let others = reads(&stage) - before;
     assert!(others <= 6, "{others}");
-    one.stop().await;
 }

@@ -12,7 +12,7 @@ use super::{Stage, deployment, hpa, kind, weights};
 
 #[tokio::test(start_paused = true)]
 async fn replicas_follow_the_load_within_the_bounds_and_the_status_sums_them() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.fleet.load().set("prod", "web", 3_000);
     stage.pass(120).await;
     assert_eq!(stage.replicas().await, "1 4 5");
@@ -27,7 +27,6 @@ async fn replicas_follow_the_load_within_the_bounds_and_the_status_sums_them() {
     stage.pass(600).await;
     assert_eq!(stage.replicas().await, "1 1 1");
     assert_eq!((stage.bounds().await, stage.budget.most()), ("1..1 1..4 1..5".into(), 10));
-    one.stop().await;
 }
 
 /// Karmada, as far as it is needed to come to rest: every HPA that is sent is seen applied at once.
@@ -92,8 +91,7 @@ pub async fn standing(objects: usize, more: impl Fn(&str) -> Value) -> Stage {
 #[tokio::test(start_paused = true)]
 async fn two_hundred_objects_at_rest_cost_no_request() {
     let stage = standing(200, |_| json!({})).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     // What members measure is written each half minute at most.
     stage.pass(180).await;
     let last = stage.get("FederatedHPA", "web199").await;
@@ -104,5 +102,4 @@ async fn two_hundred_objects_at_rest_cost_no_request() {
     stage.pass(600).await;
     // The lease is renewed every 2 seconds.
     assert_eq!(requests(&one.metrics.text()), before);
-    one.stop().await;
 }

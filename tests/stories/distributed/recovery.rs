@@ -165,12 +165,11 @@ async fn what_runs_beyond_the_bounds_of_the_backup_stays_ready() {
     stage.fleet.halt_karmada(false);
     assert_eq!(least(&stage, &ALL, 60).await, 39, "Karmada alone:\n{said}");
     assert_eq!(stage.bounds().await, bounds, "what Karmada applies is what was there");
-    let two = leads_again(&stage, &watched).await;
+    let _two = leads_again(&stage, &watched).await;
     assert_eq!(least(&stage, &ALL, 180).await, 39, "with fhpa: {:?}", stage.messages().await);
     assert!(stage.budget.most() <= 48, "{}", stage.budget.history());
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     assert_eq!(watched.broken(), vec![]);
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,12 +192,11 @@ async fn a_cluster_that_came_after_the_backup_is_replaced_before_it_leaves() {
     assert!(said.contains("which has no Work") && stage.entries().await.contains("member3=4"), "{said}");
     stage.fleet.halt_karmada(false);
     assert_eq!(least(&stage, &ALL, 60).await, all, "Karmada alone:\n{said}");
-    let two = leads_again(&stage, &watched).await;
+    let _two = leads_again(&stage, &watched).await;
     assert!(least(&stage, &ALL, 240).await >= all, "with fhpa: {:?}", stage.messages().await);
     // The placement of the backup counts again.
     assert_eq!(ready(&stage, &["member3"]).await, 0, "{:?}", stage.messages().await);
     assert_eq!(watched.broken(), vec![]);
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,12 +215,11 @@ async fn a_cluster_that_left_after_the_backup_gets_nothing_before_fhpa_decides()
     stage.fleet.halt_karmada(false);
     assert_eq!(least(&stage, &ALL, 60).await, 15, "Karmada alone:\n{said}");
     assert!(stage.bounds().await.ends_with(" -"), "{}", stage.bounds().await);
-    let two = leads_again(&stage, &watched).await;
+    let _two = leads_again(&stage, &watched).await;
     assert!(least(&stage, &ALL, 180).await >= 15, "with fhpa: {:?}", stage.messages().await);
     assert!(stage.budget.most() <= 30, "{}", stage.budget.history());
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     assert_eq!(watched.broken(), vec![]);
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,8 +303,7 @@ async fn nothing_is_written_while_a_controller_leads_by_another_lease() {
 async fn a_federated_hpa_that_is_newer_than_the_backup_is_named() {
     let (stage, watched) = Stage::watched(3).await;
     stage.web(6, weights(&[1, 1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     let backup = stage.fleet.control().backup();
     let never = json!({"selectPolicy": "Disabled"});
     let more = json!({"behavior": {"scaleUp": never, "scaleDown": never}});
@@ -330,10 +326,9 @@ async fn a_federated_hpa_that_is_newer_than_the_backup_is_named() {
     assert_eq!(text(&binding, "/metadata/annotations/fhpa.karmada.io~1suspended-for"), "web");
     stage.fleet.halt_karmada(false);
     assert_eq!(least(&stage, &ALL, 60).await, 12, "Karmada alone:\n{said}");
-    let two = leads_again(&stage, &watched).await;
+    let _two = leads_again(&stage, &watched).await;
     assert_eq!(least(&stage, &ALL, 120).await, 12, "with fhpa: {:?}", stage.messages().await);
     let hpa: Value = stage.get("FederatedHPA", "web").await;
     assert!(!items(&hpa, "/metadata/finalizers").is_empty());
     assert_eq!(watched.broken(), vec![]);
-    two.stop().await;
 }

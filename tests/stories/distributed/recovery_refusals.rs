@@ -85,7 +85,6 @@ async fn a_member_that_pulls_is_read_with_a_kubeconfig_of_its_own() {
     two.leads().await;
     assert_eq!(least(&stage, &ALL, 120).await, 39, "with fhpa: {:?}", stage.messages().await);
     assert!(stage.budget.most() <= 48, "{}", stage.budget.history());
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,7 +125,6 @@ async fn a_member_that_is_lost_is_left_out_by_name_and_the_backup_counts_there()
     let mut two = Process::start(stage.fleet.control(), "two", &stage.wall);
     two.leads().await;
     assert_eq!(least(&stage, &read, 120).await, 31, "with fhpa: {:?}", stage.messages().await);
-    two.stop().await;
 }
 
 /// Writes a Lease.

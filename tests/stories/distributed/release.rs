@@ -37,8 +37,7 @@ async fn handed_back(stage: &Stage) {
     assert_eq!(stage.bounds().await, "- - -");
     let web = stage.get("Deployment", "web").await;
     assert_eq!((label(&web, "resourcetemplate.karmada.io/retain-replicas"), &web["spec"]["replicas"]), ("", &json!(6)));
-    let binding = stage.get("ResourceBinding", "web-deployment").await;
-    assert_eq!(binding["spec"]["suspension"]["scheduling"], Value::Null);
+    assert!(!stage.suspended().await);
     assert_eq!(stage.entries().await, "member1=1 member2=3 member3=2");
 }
 
@@ -47,33 +46,17 @@ async fn moved() -> (Stage, crate::stories::Process) {
     let steady = json!({"behavior": {"scaleDown": {"selectPolicy": "Disabled"}}});
     let (stage, one) = super::edits::running_with(steady).await;
     for (cluster, replicas) in [("member2", 3), ("member3", 2)] {
-        let objects = Objects::new(stage.fleet.member(cluster).unwrap().client());
-        let about = json!({"metadata": {"name": "web", "namespace": "prod"}});
-        objects.merge(&kind("Deployment"), &about, "", &json!({"spec": {"replicas": replicas}})).await.unwrap();
+        stage.scale_in(cluster, replicas).await;
     }
     stage.pass(8).await;
     assert_eq!(stage.replicas().await, "1 3 2");
     (stage, one)
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_deleted_object_hands_its_workload_back_and_moves_no_pod() {
-    let (stage, one) = moved().await;
-    let before = pods(&stage).await;
-    stage.delete("FederatedHPA", "web").await;
-    stage.pass(120).await;
-    assert!(stage.find("FederatedHPA", "web").await.is_none());
-    handed_back(&stage).await;
-    assert_eq!(pods(&stage).await, before);
-    let binding = stage.get("ResourceBinding", "web-deployment").await;
-    assert!(items(&binding, "/spec/gracefulEvictionTasks").is_empty());
-    one.stop().await;
-}
-
 /// Karmada forgets the status of a Work that it cannot apply: only the HPA tells what the cluster runs.
 #[tokio::test(start_paused = true)]
 async fn what_a_silent_clusters_hpa_asked_for_is_handed_back_where_karmada_forgot_what_it_ran() {
-    let (stage, one) = moved().await;
+    let (stage, _one) = moved().await;
     stage.pass(30).await;
     stage.fleet.cut("member2", Link::Refused).unwrap();
     let container = json!({"name": "app", "image": "web:2"});
@@ -90,14 +73,13 @@ async fn what_a_silent_clusters_hpa_asked_for_is_handed_back_where_karmada_forgo
     stage.fleet.cut("member2", Link::Up).unwrap();
     stage.pass(400).await;
     assert_eq!(stage.replicas().await, "1 3 2");
-    one.stop().await;
 }
 
 /// Karmada tries again 164 and 328 seconds after the deletion, and for the template as well.
 #[tokio::test(start_paused = true)]
 async fn an_hpa_whose_deletion_a_cluster_missed_goes_soon_after_its_return() {
     for centralized in [false, true] {
-        let (stage, one) = moved().await;
+        let (stage, _one) = moved().await;
         stage.fleet.fail("member3", true).unwrap();
         stage.pass(60).await;
         if centralized {
@@ -111,7 +93,6 @@ async fn an_hpa_whose_deletion_a_cluster_missed_goes_soon_after_its_return() {
         stage.fleet.fail("member3", false).unwrap();
         stage.pass(70).await;
         assert!(!there().await, "centralized {centralized}");
-        one.stop().await;
     }
 }
 
@@ -121,8 +102,7 @@ async fn pods_of_a_rollout_are_not_handed_back_as_replicas() {
     let member = Timing { ready_delay, ..Timing::default() };
     let stage = Stage::with(Plan { member, ..plan(2) }).await;
     stage.web(8, weights(&[1, 1])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     let never = json!({"selectPolicy": "Disabled"});
     stage.hpa(2, 20, json!({"behavior": {"scaleUp": never, "scaleDown": never}})).await;
     stage.pass(120).await;
@@ -139,12 +119,11 @@ async fn pods_of_a_rollout_are_not_handed_back_as_replicas() {
     assert_eq!((&web["spec"]["replicas"], &*stage.entries().await), (&json!(8), "member1=4 member2=4"));
     stage.pass(300).await;
     assert_eq!(stage.replicas().await, "4 4");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_becomes_centralized_hands_its_workload_back() {
-    let (stage, one) = moved().await;
+    let (stage, _one) = moved().await;
     let before = pods(&stage).await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
     stage.pass(120).await;
@@ -152,12 +131,11 @@ async fn an_object_that_becomes_centralized_hands_its_workload_back() {
     assert_eq!(pods(&stage).await, before);
     let hpa = stage.get("FederatedHPA", "web").await;
     assert!(items(&hpa, "/metadata/finalizers").is_empty());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_mode_that_is_changed_back_and_again_leaves_as_much_time_to_the_second_release() {
-    let (stage, one) = moved().await;
+    let (stage, _one) = moved().await;
     let before = pods(&stage).await;
     stage.fleet.lag(SignedDuration::from_secs(20));
     stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
@@ -166,25 +144,19 @@ async fn a_mode_that_is_changed_back_and_again_leaves_as_much_time_to_the_second
     stage.pass(240).await;
     stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Centralized"}})).await;
     stage.pass(15).await;
-    let binding = stage.get("ResourceBinding", "web-deployment").await;
-    assert_eq!(binding["spec"]["suspension"]["scheduling"], true, "its HPAs are still there");
+    assert!(stage.suspended().await, "its HPAs are still there");
     stage.pass(120).await;
     handed_back(&stage).await;
     assert_eq!(pods(&stage).await, before);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_was_never_taken_over_is_let_alone() {
-    let stage = Stage::new(2).await;
-    stage.web(3, weights(&[1, 2])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, _one) = Stage::divided(3, &[1, 2]).await;
     stage.hpa(2, 10, json!({"mode": "Centralized"})).await;
     stage.pass(30).await;
     let binding = stage.get("ResourceBinding", "web-deployment").await;
     assert_eq!((stage.bounds().await, &binding["spec"]["suspension"]), ("- -".to_owned(), &Value::Null));
-    one.stop().await;
 }
 
 /// The Lease, taken for a removal, and for how many seconds its holder could still act.
@@ -230,7 +202,6 @@ async fn an_uninstallation_takes_the_lease_from_a_controller_and_hands_back_with
     stage.pass(60).await;
     assert!(one.leadership.borrow().is_some());
     assert_eq!(pods(&stage).await, before);
-    one.stop().await;
 }
 
 /// Deletes the Lease, as somebody with `kubectl`.
@@ -299,7 +270,6 @@ async fn an_uninstallation_that_is_killed_leaves_the_lease_reserved_until_an_ins
     assert!(lease_handover::unpark(&leases, "fhpa").await.unwrap());
     stage.pass(60).await;
     assert!(one.leadership.borrow_and_update().is_some());
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -312,7 +282,6 @@ async fn an_installation_leaves_the_lease_to_an_uninstallation_that_still_runs()
     stage.pass(60).await;
     assert!(one.leadership.borrow().is_none());
     assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -352,7 +321,7 @@ async fn an_uninstallation_does_not_wait_for_a_cluster_that_does_not_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn an_uninstallation_by_another_lease_is_refused_while_a_controller_leads() {
-    let (stage, one) = moved().await;
+    let (stage, _one) = moved().await;
     let out = Output::default();
     let removal = Removal {
         client: stage.fleet.control().client(),
@@ -371,7 +340,6 @@ async fn an_uninstallation_by_another_lease_is_refused_while_a_controller_leads(
     assert!(out.text().starts_with(said), "{}", out.text());
     let leases: Api<Lease> = Api::namespaced(stage.fleet.control().client(), "karmada-system");
     assert_eq!(leases.get_opt("blue").await.unwrap(), None, "it takes no Lease");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -384,5 +352,4 @@ async fn an_uninstallation_without_time_for_its_lease_leaves_the_lease_to_its_ho
     assert_eq!(why.as_deref(), Some("its holder one may still act for 15 s, and there are 15 s in all"));
     stage.pass(60).await;
     assert!(one.leadership.borrow().is_some());
-    one.stop().await;
 }

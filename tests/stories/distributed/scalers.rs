@@ -31,10 +31,7 @@ pub fn scaled_object(name: &str) -> Value {
 }
 
 async fn running() -> (Stage, Process) {
-    let stage = Stage::new(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
-    stage.web(2, weights(&[1, 1])).await;
+    let (stage, one) = Stage::divided(2, &[1, 1]).await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(20).await;
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
@@ -50,7 +47,7 @@ async fn ready(stage: &Stage) -> (String, String) {
 
 #[tokio::test(start_paused = true)]
 async fn an_hpa_in_the_control_plane_is_reported_while_it_is_there() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.create(plain("old")).await;
     stage.pass(5).await;
     let (said, message) = ready(&stage).await;
@@ -60,7 +57,6 @@ async fn an_hpa_in_the_control_plane_is_reported_while_it_is_there() {
     stage.delete("HorizontalPodAutoscaler", "old").await;
     stage.pass(5).await;
     assert_eq!(ready(&stage).await.0, "True MemberHPAsReady");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,12 +69,11 @@ async fn a_scaled_object_is_reported_also_where_keda_is_installed_later() {
     let (said, message) = ready(&stage).await;
     assert_eq!(said, "False ConflictingScaler");
     assert!(message.contains(r#"ScaledObject "web-keda" scales this Deployment too"#), "{message}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn scaled_objects_stay_known_while_an_api_server_starts_and_go_with_keda() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.create(keda()).await;
     stage.create(scaled_object("web-keda")).await;
     stage.pass(700).await;
@@ -98,12 +93,11 @@ async fn scaled_objects_stay_known_while_an_api_server_starts_and_go_with_keda()
     // The kind is listed again, not watched from where the watch ended.
     stage.pass(700).await;
     assert_eq!(ready(&stage).await.0, "False ConflictingScaler");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_members_hpa_of_another_name_is_named_and_taken_over_only_when_asked_for() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.fleet.member("member2").unwrap().create(&plain("old")).await.unwrap();
     stage.pass(60).await;
     let (said, message) = ready(&stage).await;
@@ -118,12 +112,11 @@ async fn a_members_hpa_of_another_name_is_named_and_taken_over_only_when_asked_f
     assert_eq!((stage.bounds().await, stage.replicas().await), ("1..5 1..5".into(), "1 1".into()));
     let events = stage.control.list(&kind("Event"), "prod").await.unwrap();
     assert_eq!(events.iter().filter(|event| text(event, "/reason") == "AdoptedHPA").count(), 1);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_hpa_that_somebody_would_restore_is_reported_and_not_deleted() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     let mut owned = plain("keda-hpa-web");
     owned["metadata"]["labels"] = json!({"karmada.io/managed": "true"});
     stage.fleet.member("member2").unwrap().create(&owned).await.unwrap();
@@ -134,14 +127,12 @@ async fn an_hpa_that_somebody_would_restore_is_reported_and_not_deleted() {
     assert_eq!(said, "False AmbiguousSelector");
     assert!(message.ends_with(r#""keda-hpa-web" in member2 (of a policy of Karmada)"#), "{message}");
     assert!(stage.member("member2", "HorizontalPodAutoscaler", "keda-hpa-web").await.is_some());
-    one.stop().await;
 }
 
 /// The Deployment `web` with an HPA `web-local` of the users in each of the clusters, which keep their replicas.
 async fn scaled_by_members(clusters: &[&str]) -> (Stage, Process) {
     let stage = Stage::new(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.create(policy(weights(&[1, 1]))).await;
     let mut web = deployment("web", 2);
     web["metadata"]["labels"]["resourcetemplate.karmada.io/retain-replicas"] = json!("true");
@@ -169,7 +160,7 @@ async fn delete_local(stage: &Stage, cluster: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_workload_that_members_scale_is_taken_over_only_when_their_hpas_are_gone() {
-    let (stage, one) = scaled_by_members(&["member1", "member2"]).await;
+    let (stage, _one) = scaled_by_members(&["member1", "member2"]).await;
     stage.hpa(2, 20, json!({})).await;
     stage.pass(60).await;
     let (said, message) = ready(&stage).await;
@@ -191,12 +182,11 @@ async fn a_workload_that_members_scale_is_taken_over_only_when_their_hpas_are_go
     delete_local(&stage, "member2").await;
     stage.pass(90).await;
     assert_eq!((ready(&stage).await.0, stage.bounds().await), ("True MemberHPAsReady".into(), "1..10 1..10".into()));
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_workload_that_members_scale_is_taken_over_at_once_when_the_object_adopts() {
-    let (stage, one) = scaled_by_members(&["member1"]).await;
+    let (stage, _one) = scaled_by_members(&["member1"]).await;
     stage.hpa(2, 20, json!({})).await;
     stage.pass(10).await;
     assert_eq!((ready(&stage).await.0, stage.bounds().await), ("False AmbiguousSelector".into(), "- -".into()));
@@ -207,16 +197,14 @@ async fn a_workload_that_members_scale_is_taken_over_at_once_when_the_object_ado
     stage.pass(80).await;
     assert_eq!(stage.member("member1", "HorizontalPodAutoscaler", "web-local").await, None);
     assert_eq!(ready(&stage).await.0, "True MemberHPAsReady");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_does_not_answer_delays_a_takeover_by_seconds_only() {
-    let (stage, one) = scaled_by_members(&[]).await;
+    let (stage, _one) = scaled_by_members(&[]).await;
     let which = Which { verb: "get".into(), resource: "clusters/proxy".into(), name: "member1".into() };
     let _held = stage.fleet.control().faults().hold(which, Moment::Arriving);
     stage.hpa(2, 20, json!({})).await;
     stage.pass(20).await;
     assert_eq!(stage.bounds().await, "1..10 1..10");
-    one.stop().await;
 }

@@ -4,7 +4,7 @@ use fhpa::playground::fleet::Plan;
 use serde_json::{Value, json};
 
 use super::capacity::node;
-use super::help::{leads, work};
+use super::help::work;
 use super::{Stage, plan, weights};
 use crate::cli::command::fhpa;
 
@@ -62,7 +62,7 @@ impl Scenario {
         }
         let running: Vec<i64> = self.members.iter().map(|(running, _)| *running).collect();
         stage.web(i32::try_from(running.iter().sum::<i64>()).unwrap(), weights(&running)).await;
-        let one = leads(&stage, "one").await;
+        let one = stage.leads_by_room("one").await;
         work(&stage, self.load.0);
         stage.hpa(self.bounds.0, self.bounds.1, self.spec()).await;
         stage.pass(60).await;

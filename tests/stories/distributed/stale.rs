@@ -20,8 +20,7 @@ fn duplicated() -> serde_json::Value {
 async fn pair() -> (Stage, Watched, Way, [Process; 2]) {
     let (stage, watched) = Stage::watched(2).await;
     stage.web(3, duplicated()).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     let way = Way::default();
     let client = way.over(stage.fleet.control().client());
     let two = Process::start_over(client, "two", &stage.wall, Arc::new(Rooms::default()));

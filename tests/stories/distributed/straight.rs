@@ -3,14 +3,11 @@
 use fhpa::playground::json::{label, text};
 use serde_json::json;
 
-use super::{Stage, weights};
+use super::Stage;
 
 #[tokio::test(start_paused = true)]
 async fn one_object_becomes_an_hpa_in_every_member() {
-    let stage = Stage::new(3).await;
-    stage.web(3, weights(&[1, 2, 3])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, _one) = Stage::divided(3, &[1, 2, 3]).await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(10).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?} {:?}", stage.conditions().await, stage.messages().await);
@@ -23,5 +20,4 @@ async fn one_object_becomes_an_hpa_in_every_member() {
     let hpa = stage.get("FederatedHPA", "web").await;
     assert_eq!(text(&hpa, "/metadata/finalizers/0"), "fhpa.karmada.io/finalizer");
     assert_eq!(stage.budget.most(), 10, "{}", stage.budget.history());
-    one.stop().await;
 }

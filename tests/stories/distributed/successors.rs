@@ -24,10 +24,7 @@ async fn nth(stage: &Stage, which: Which, moment: Moment, nth: usize) -> Hold {
 
 /// The leader is killed at one of its requests after `act`; another one ends what was begun.
 async fn killed(which: Which, moment: Moment, count: usize, act: Act) -> Stage {
-    let stage = Stage::new(3).await;
-    stage.web(3, weights(&[1, 2, 3])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = Stage::divided(3, &[1, 2, 3]).await;
     if act != Act::Create {
         stage.hpa(2, 10, json!({})).await;
         stage.pass(10).await;
@@ -111,7 +108,6 @@ async fn a_new_leader_knows_what_its_predecessor_wrote_last() {
     stage.pass(60).await;
     assert_eq!(stage.bounds().await, "1..1 1..4 1..5", "{:?}", stage.messages().await);
     assert!(stage.budget.most() <= 10, "{}", stage.budget.history());
-    two.stop().await;
 }
 
 /// A new leader that cannot list: each object would list everything again.
@@ -136,7 +132,6 @@ async fn a_new_leader_whose_lists_fail_tries_them_again_after_waits_that_all_obj
     faults.heal();
     stage.pass(30).await;
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    two.stop().await;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

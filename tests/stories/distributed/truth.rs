@@ -56,10 +56,7 @@ async fn counts(stage: &Stage) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn while_an_hpa_is_not_there_yet_the_object_is_not_ready() {
-    let stage = Stage::new(3).await;
-    stage.web(3, weights(&[1, 2, 3])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = Stage::divided(3, &[1, 2, 3]).await;
     // Karmada comes to the Works later.
     stage.fleet.lag(SignedDuration::from_secs(40));
     stage.hpa(2, 10, json!({})).await;
@@ -75,7 +72,6 @@ async fn while_an_hpa_is_not_there_yet_the_object_is_not_ready() {
     let counts = counts(&stage).await;
     assert_eq!(counts, json!({"total": 3, "ready": 3, "limited": 0, "unknown": 0, "scaledToZero": 0}));
     assert!(!one.metrics.text().contains("fhpa_status_writes_total 0"), "they are counted");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,12 +103,11 @@ async fn a_second_hpa_on_the_pods_of_a_member_is_told_with_what_to_do() {
     stage.pass(60).await;
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
     assert_eq!(counted(&one), [""; 0]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_member_without_metrics_does_not_scale_but_all_is_in_its_place() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.fleet.lose_metrics("member2", true).unwrap();
     stage.pass(90).await;
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
@@ -125,12 +120,11 @@ async fn a_member_without_metrics_does_not_scale_but_all_is_in_its_place() {
     stage.pass(90).await;
     assert_eq!(scaling(&stage).await[0], "ScalingActive=True ValidMetricFound");
     assert_eq!(warnings(&stage).await, ["FailedGetResourceMetric"], "told once");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_member_at_its_bound_is_limited_and_named() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.fleet.load().set("prod", "web", 100_000);
     stage.pass(180).await;
     assert_eq!(scaling(&stage).await[2], "ScalingLimited=True TooManyReplicas");
@@ -139,7 +133,6 @@ async fn a_member_at_its_bound_is_limited_and_named() {
     let counts = counts(&stage).await;
     assert_eq!((&counts["limited"], &counts["ready"]), (&json!(3), &json!(3)), "{counts}");
     assert_eq!(stage.conditions().await[1], "Ready=True MemberHPAsReady");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -151,8 +144,7 @@ async fn a_cluster_for_which_nothing_is_left_waits_for_headroom_and_gets_it() {
         placement
     };
     stage.web(3, candidates(&["member1", "member2"])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.fleet.load().set("prod", "web", 100_000);
     stage.hpa(2, 8, json!({})).await;
     stage.pass(180).await;
@@ -176,12 +168,11 @@ async fn a_cluster_for_which_nothing_is_left_waits_for_headroom_and_gets_it() {
     stage.pass(120).await;
     assert_eq!(stage.bounds().await, "1..4 1..4 1..4");
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_is_lost_is_unknown_and_in_the_status() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     stage.pass(30).await;
     stage.fleet.fail("member2", true).unwrap();
     // Its toleration is five minutes.
@@ -193,14 +184,12 @@ async fn a_cluster_that_is_lost_is_unknown_and_in_the_status() {
     let counts = counts(&stage).await;
     assert_eq!((&counts["total"], &counts["ready"], &counts["unknown"]), (&json!(3), &json!(2), &json!(1)), "{counts}");
     assert_eq!(warnings(&stage).await, ["MembersUnreachable", "ReplicasMissing"], "until the others run its replicas");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_conditions_are_there_from_the_first_visit() {
     let stage = Stage::new(2).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.hpa(2, 10, json!({})).await;
     stage.pass(5).await;
     let said = [
@@ -212,16 +201,12 @@ async fn all_conditions_are_there_from_the_first_visit() {
     ];
     assert_eq!(stage.all_conditions().await, said);
     assert_eq!(warnings(&stage).await, ["WorkloadNotFound"]);
-    one.stop().await;
 }
 
 /// A controller whose first writes of a status are refused as too large, with its bounds in force, and the status that was
 /// stored.
 async fn with_statuses_refused(times: usize) -> (Stage, Process, Value) {
-    let stage = Stage::new(3).await;
-    stage.web(3, weights(&[1, 2, 3])).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let (stage, one) = Stage::divided(3, &[1, 2, 3]).await;
     let statuses = Which { verb: "patch".into(), resource: "federatedhpas/status".into(), ..Which::default() };
     let refusal = StatusError::plain(500, "", "etcdserver: request is too large");
     stage.fleet.control().faults().fail(statuses, times, refusal);
@@ -235,10 +220,9 @@ async fn with_statuses_refused(times: usize) -> (Stage, Process, Value) {
 #[tokio::test(start_paused = true)]
 async fn where_even_the_ledger_is_too_large_the_bounds_are_stored_and_written() {
     // First the whole status is refused, then what must be remembered.
-    let (_stage, one, status) = with_statuses_refused(2).await;
+    let (_stage, _one, status) = with_statuses_refused(2).await;
     let last = &status["clusterHPADesired"][2];
     assert_eq!((&last["maxReplicas"], last.get("reason")), (&json!(5), None), "{status}");
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,5 +235,4 @@ async fn a_status_that_is_too_large_to_store_keeps_no_bound_back() {
     assert_eq!(status["clusters"]["total"], 3);
     let unassigned = "fhpa_federated_hpa_unassigned_replicas 0\n";
     assert!(one.metrics.text().contains(unassigned), "1 + 4 + 5 of 10 are assigned");
-    one.stop().await;
 }

@@ -29,7 +29,7 @@ async fn is_as_it_was(stage: &Stage) {
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_can_no_longer_be_decoded_stays_as_it_was() {
-    let (stage, one) = running().await;
+    let (stage, _one) = running().await;
     define(&stage).await;
     is_decodable(&stage, false).await;
     stage.pass(420).await;
@@ -39,7 +39,6 @@ async fn a_cluster_that_can_no_longer_be_decoded_stays_as_it_was() {
     stage.fleet.control().faults().drop_watches();
     stage.pass(420).await;
     is_as_it_was(&stage).await;
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -48,8 +47,7 @@ async fn a_cluster_that_a_new_process_cannot_decode_keeps_what_it_has() {
     define(&stage).await;
     is_decodable(&stage, false).await;
     one.stop().await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let _two = stage.leads("two").await;
     stage.pass(900).await;
     is_as_it_was(&stage).await;
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=False MembersUnreachable"]);
@@ -57,5 +55,4 @@ async fn a_cluster_that_a_new_process_cannot_decode_keeps_what_it_has() {
     stage.pass(120).await;
     is_as_it_was(&stage).await;
     assert_eq!(stage.conditions().await, ["Assigned=True Assigned", "Ready=True MemberHPAsReady"]);
-    two.stop().await;
 }

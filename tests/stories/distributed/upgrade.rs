@@ -92,8 +92,7 @@ async fn an_upgrade_with_a_change_of_leader_moves_nothing_and_loses_nothing() {
         "federatedHPAAssignment": {"federatedHPAAssignmentType": "StaticWeighted",
             "clusterAutoscalingPreference": weights}});
     let stage = standing(OBJECTS, |_| more.clone()).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let one = stage.leads("one").await;
     stage.pass(60).await;
     let (specs, before) = (stage.specs().await, stage.told().await);
     let bounds = before.iter().filter(|line| line.contains(r#""maxReplicas":3,"#)).count();
@@ -110,8 +109,7 @@ async fn an_upgrade_with_a_change_of_leader_moves_nothing_and_loses_nothing() {
     assert_eq!(hidden, OBJECTS);
     // The new leader has seen nothing but this.
     one.kill().await;
-    let mut two = stage.controller("two");
-    two.leads().await;
+    let two = stage.leads("two").await;
     stage.pass(60).await;
     shows(&two, "fhpa_definitions_incomplete 1");
     let users = |line: &&String| line.starts_with("patch federatedhpas web");
@@ -125,7 +123,6 @@ async fn an_upgrade_with_a_change_of_leader_moves_nothing_and_loses_nothing() {
     assert_eq!(stage.specs().await, specs, "nothing is lost");
     assert_eq!(stage.told().await, before, "nothing moves");
     assert_eq!(stage.restored().await, WRITTEN);
-    two.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,8 +130,7 @@ async fn a_leader_that_sees_the_window_says_how_long_nothing_was_done() {
     let stage = Stage::new(2).await;
     stage.web(4, weights(&[1, 1])).await;
     stage.hpa(2, 8, json!({"clusterAffinity": {"clusterNames": ["member1", "member2"]}})).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(30).await;
     assert_eq!(stage.bounds().await, "1..4 1..4");
     stage.karmada_is_upgraded().await;
@@ -158,8 +154,7 @@ async fn an_object_that_nobody_knows_the_mode_of_is_kept_as_it_stands() {
     let stage = Stage::new(2).await;
     stage.web(4, weights(&[1, 1])).await;
     stage.hpa(2, 8, json!({})).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(30).await;
     let (bounds, entries) = (stage.bounds().await, stage.entries().await);
     // As after an upgrade under an fhpa that made no copies.
@@ -171,8 +166,7 @@ async fn an_object_that_nobody_knows_the_mode_of_is_kept_as_it_stands() {
     for said in ["Assigned=Unknown ModeUnknown", "Ready=False ModeUnknown"] {
         assert!(conditions.contains(&said.to_owned()), "{conditions:?}");
     }
-    let binding = stage.get("ResourceBinding", "web-deployment").await;
-    assert_eq!(binding["spec"]["suspension"]["scheduling"], true);
+    assert!(stage.suspended().await);
     assert_eq!((stage.bounds().await, stage.entries().await), (bounds, entries));
     stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Distributed"}})).await;
     stage.pass(30).await;
@@ -193,8 +187,7 @@ async fn an_edit_while_no_webhook_answers_is_no_loss() {
     let stage = Stage::new(2).await;
     stage.web(4, weights(&[1, 1])).await;
     stage.hpa(2, 8, json!({"clusterAffinity": {"clusterNames": ["member1", "member2"]}, "scaleAssist": false})).await;
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     stage.pass(30).await;
     stage
         .patch(
@@ -218,8 +211,7 @@ async fn a_copy_restores_no_field_that_karmada_has_too() {
     stage.web(4, weights(&[1, 1])).await;
     let copy = json!({"maxReplicas": 100, "minReplicas": 50, "scaleTargetRef": {"name": "x"}, "rules": {}});
     let with_mode = json!({"maxReplicas": 100, "minReplicas": 50, "mode": "Distributed"});
-    let mut one = stage.controller("one");
-    one.leads().await;
+    let _one = stage.leads("one").await;
     for copy in [copy, with_mode] {
         let mut object = super::hpa(2, 8, json!({}));
         object["spec"].as_object_mut().unwrap().remove("mode");
@@ -234,5 +226,4 @@ async fn a_copy_restores_no_field_that_karmada_has_too() {
         stage.delete("FederatedHPA", "web").await;
         stage.pass(60).await;
     }
-    one.stop().await;
 }

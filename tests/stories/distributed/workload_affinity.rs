@@ -9,7 +9,6 @@ use fhpa::run::forecast::{Forecast, Rooms, live};
 use serde_json::{Value, json};
 
 use super::capacity::node;
-use super::help::leads;
 use super::{Stage, deployment, hpa, plan, policy};
 
 /// Members with room for so many replicas.
@@ -84,7 +83,7 @@ async fn workloads_of_an_anti_affinity_group_that_move_at_once_meet_in_no_cluste
         workload(&stage, name, first).await;
     }
     stage.pass(30).await;
-    let one = leads(&stage, "one").await;
+    let _one = stage.leads_by_room("one").await;
     for name in names {
         scaled(&stage, name).await;
     }
@@ -116,7 +115,6 @@ async fn workloads_of_an_anti_affinity_group_that_move_at_once_meet_in_no_cluste
         assert!(!has.is_empty() && !has.contains(&"member1".to_owned()), "{name}: {has:?}");
         assert!(has.into_iter().all(|cluster| met.insert(cluster)), "{name}: {:?}", state(&stage, name).await);
     }
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,7 +127,7 @@ async fn a_workload_of_an_anti_affinity_group_fails_over_to_a_cluster_that_no_ot
         // Karmada's scheduler goes by the group, too.
         stage.pass(30).await;
     }
-    let one = leads(&stage, "one").await;
+    let _one = stage.leads_by_room("one").await;
     for name in names {
         scaled(&stage, name).await;
     }
@@ -141,7 +139,6 @@ async fn a_workload_of_an_anti_affinity_group_fails_over_to_a_cluster_that_no_ot
     let (ready, said) = state(&stage, "a").await;
     assert_eq!(clusters(&stage, "a").await, ["member4"], "{ready}: {said}");
     assert_eq!(clusters(&stage, "b").await, ["member2"]);
-    one.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +147,7 @@ async fn workloads_of_an_affinity_group_are_where_all_of_it_are_and_fail_over_to
     let two = ["member2", "member3"];
     workload(&stage, "a", placement("Aggregated", &two, "affinity")).await;
     stage.pass(30).await;
-    let one = leads(&stage, "one").await;
+    let _one = stage.leads_by_room("one").await;
     scaled(&stage, "a").await;
     stage.pass(60).await;
     assert_eq!(clusters(&stage, "a").await, ["member2"]);
@@ -174,5 +171,4 @@ async fn workloads_of_an_affinity_group_are_where_all_of_it_are_and_fail_over_to
         let (ready, said) = state(&stage, name).await;
         assert_eq!((clusters(&stage, name).await, ready), (vec!["member3".to_owned()], 2), "{name}: {said}");
     }
-    one.stop().await;
 }

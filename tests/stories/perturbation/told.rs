@@ -3,7 +3,7 @@
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 
-use super::{Story, perturb};
+use super::{Act, Story, perturb};
 use crate::bed::objects::deployment;
 use crate::stories::distributed::{Stage, hpa, policy, weights};
 
@@ -24,240 +24,156 @@ async fn held(stage: &Stage) {
     stage.pass(30).await;
 }
 
-async fn edit(stage: &Stage, spec: Value) {
-    stage.patch("FederatedHPA", "web", json!({"spec": spec})).await;
-    stage.pass(30).await;
+/// A story of an object: how it comes about, and what its HPAs may allow together.
+fn story(name: &'static str, budget: i32, act: Act) -> Story {
+    Story { name, clusters: 3, budget, begin: |stage| six(stage).boxed_local(), act }
 }
 
-const DEFAULT: Story = Story {
-    name: "",
-    clusters: 3,
-    budget: 12,
-    begin: |stage| six(stage).boxed_local(),
-    act: |stage| held(stage).boxed_local(),
-};
+/// An object is held, and then somebody edits something.
+fn edited(name: &'static str, budget: i32, (kind, object): (&'static str, &'static str), patch: Value) {
+    let act: Act = Box::new(move |stage| {
+        let patch = patch.clone();
+        async move {
+            held(stage).await;
+            stage.patch(kind, object, patch).await;
+            stage.pass(30).await;
+        }
+        .boxed_local()
+    });
+    perturb(&story(name, budget, act));
+}
+
+/// The user edits the spec of the FederatedHPA.
+fn respecified(name: &'static str, budget: i32, spec: Value) {
+    edited(name, budget, ("FederatedHPA", "web"), json!({"spec": spec}));
+}
 
 #[test]
 fn a_new_object_is_taken_over_however_it_is_disturbed() {
-    perturb(&Story { name: "created", ..DEFAULT });
+    perturb(&story("created", 12, Box::new(|stage| held(stage).boxed_local())));
 }
 
 #[test]
 fn bounds_are_raised_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "raised",
-        budget: 24,
-        act: |stage| {
-            async move {
-                held(stage).await;
-                edit(stage, json!({"maxReplicas": 24})).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
+    respecified("raised", 24, json!({"maxReplicas": 24}));
 }
 
 #[test]
 fn bounds_are_lowered_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "lowered",
-        act: |stage| {
-            async move {
-                held(stage).await;
-                edit(stage, json!({"maxReplicas": 8})).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
+    respecified("lowered", 12, json!({"maxReplicas": 8}));
 }
 
 #[test]
 fn another_policy_divides_anew_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "divided",
-        act: |stage| {
-            async move {
-                held(stage).await;
-                let placement = json!({"spec": {"placement": weights(&[3, 2, 1])}});
-                stage.patch("PropagationPolicy", "web", placement).await;
-                stage.pass(30).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
+    edited("divided", 12, ("PropagationPolicy", "web"), json!({"spec": {"placement": weights(&[3, 2, 1])}}));
 }
 
 #[test]
 fn an_assignment_of_ones_own_is_followed_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "assigned",
-        act: |stage| {
-            async move {
-                held(stage).await;
-                let list = json!([{"targetCluster": {"clusterNames": ["member1"]}, "staticWeight": 4},
-                    {"targetCluster": {"clusterNames": ["member2"]}, "staticWeight": 1},
-                    {"targetCluster": {"clusterNames": ["member3"]}, "staticWeight": 1}]);
-                let own = json!({"federatedHPAAssignmentType": "StaticWeighted", "clusterAutoscalingPreference": list});
-                edit(stage, json!({"federatedHPAAssignment": own})).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
+    let weight = |at: i32, weight: i32| json!({"targetCluster": {"clusterNames": [format!("member{at}")]}, "staticWeight": weight});
+    let list = [weight(1, 4), weight(2, 1), weight(3, 1)];
+    let own = json!({"federatedHPAAssignmentType": "StaticWeighted", "clusterAutoscalingPreference": list});
+    respecified("assigned", 12, json!({"federatedHPAAssignment": own}));
 }
 
 #[test]
 fn other_metrics_reach_every_member_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "measured",
-        act: |stage| {
-            async move {
-                held(stage).await;
-                let metric = json!([{"type": "Resource", "resource": {"name": "cpu", "target":
-                    {"type": "Utilization", "averageUtilization": 70}}}]);
-                edit(stage, json!({"metrics": metric})).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
-}
-
-#[test]
-fn a_deleted_object_hands_back_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "deleted",
-        act: |stage| {
-            async move {
-                held(stage).await;
-                stage.delete("FederatedHPA", "web").await;
-                stage.pass(30).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
+    let target = json!({"type": "Utilization", "averageUtilization": 70});
+    respecified(
+        "measured",
+        12,
+        json!({"metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]}),
+    );
 }
 
 #[test]
 fn a_switch_to_centralized_hands_back_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "centralized",
-        act: |stage| {
-            async move {
-                held(stage).await;
-                edit(stage, json!({"mode": "Centralized"})).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
-}
-
-#[test]
-fn a_switch_to_distributed_takes_over_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "distributed",
-        act: |stage| {
-            async move {
-                stage.hpa(3, 12, steady(json!({"mode": "Centralized"}))).await;
-                stage.pass(30).await;
-                edit(stage, json!({"mode": "Distributed"})).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
-}
-
-#[test]
-fn a_workload_that_comes_later_is_taken_over_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "late",
-        begin: |stage| async move { stage.create(hpa(3, 12, steady(json!({})))).await }.boxed_local(),
-        act: |stage| {
-            async move {
-                stage.pass(20).await;
-                stage.create(policy(weights(&[1, 2, 3]))).await;
-                stage.create(deployment("web", 6)).await;
-                stage.pass(30).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
+    respecified("centralized", 12, json!({"mode": "Centralized"}));
 }
 
 #[test]
 fn a_restarted_template_keeps_its_members_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "edited",
-        act: |stage| {
-            async move {
-                held(stage).await;
-                let edit = json!({"spec": {"replicas": 30}, "metadata": {"annotations": {"a": "b"}}});
-                stage.patch("Deployment", "web", edit).await;
-                stage.pass(30).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
-    });
+    let edit = json!({"spec": {"replicas": 30}, "metadata": {"annotations": {"a": "b"}}});
+    edited("edited", 12, ("Deployment", "web"), edit);
 }
 
 #[test]
 fn the_word_of_a_scheduler_is_repaired_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "scheduled",
-        act: |stage| {
-            async move {
-                held(stage).await;
-                let clusters = json!([{"name": "member1", "replicas": 3}, {"name": "member3", "replicas": 3}, {"name": "member2", "replicas": 6}]);
-                stage.patch("ResourceBinding", "web-deployment", json!({"spec": {"clusters": clusters}})).await;
-                stage.pass(30).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
+    let entry = |(name, replicas): (&str, i32)| json!({"name": name, "replicas": replicas});
+    let clusters = [("member1", 3), ("member3", 3), ("member2", 6)].map(entry);
+    edited("scheduled", 12, ("ResourceBinding", "web-deployment"), json!({"spec": {"clusters": clusters}}));
+}
+
+#[test]
+fn a_deleted_object_hands_back_however_it_is_disturbed() {
+    let act: Act = Box::new(|stage| {
+        async move {
+            held(stage).await;
+            stage.delete("FederatedHPA", "web").await;
+            stage.pass(30).await;
+        }
+        .boxed_local()
     });
+    perturb(&story("deleted", 12, act));
+}
+
+#[test]
+fn a_switch_to_distributed_takes_over_however_it_is_disturbed() {
+    let act: Act = Box::new(|stage| {
+        async move {
+            stage.hpa(3, 12, steady(json!({"mode": "Centralized"}))).await;
+            stage.pass(30).await;
+            stage.patch("FederatedHPA", "web", json!({"spec": {"mode": "Distributed"}})).await;
+            stage.pass(30).await;
+        }
+        .boxed_local()
+    });
+    perturb(&story("distributed", 12, act));
+}
+
+#[test]
+fn a_workload_that_comes_later_is_taken_over_however_it_is_disturbed() {
+    let act: Act = Box::new(|stage| {
+        async move {
+            stage.pass(20).await;
+            stage.create(policy(weights(&[1, 2, 3]))).await;
+            stage.create(deployment("web", 6)).await;
+            stage.pass(30).await;
+        }
+        .boxed_local()
+    });
+    let late = Story {
+        begin: |stage| async move { stage.create(hpa(3, 12, steady(json!({})))).await }.boxed_local(),
+        ..story("late", 12, act)
+    };
+    perturb(&late);
 }
 
 #[test]
 fn a_failed_cluster_is_replaced_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "failed",
-        budget: 0,
-        act: |stage| {
-            async move {
-                held(stage).await;
-                stage.fleet.fail("member3", true).unwrap();
-                stage.pass(120).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
+    let act: Act = Box::new(|stage| {
+        async move {
+            held(stage).await;
+            stage.fleet.fail("member3", true).unwrap();
+            stage.pass(120).await;
+        }
+        .boxed_local()
     });
+    perturb(&story("failed", 0, act));
 }
 
 #[test]
 fn a_cluster_that_leaves_its_policy_goes_however_it_is_disturbed() {
-    perturb(&Story {
-        name: "left",
-        budget: 24,
-        act: |stage| {
-            async move {
-                stage.hpa(3, 24, steady(json!({}))).await;
-                stage.pass(30).await;
-                let mut placement = weights(&[1, 2]);
-                placement["clusterAffinity"] = json!({"clusterNames": ["member1", "member2"]});
-                stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": placement}})).await;
-                stage.pass(30).await;
-            }
-            .boxed_local()
-        },
-        ..DEFAULT
+    let act: Act = Box::new(|stage| {
+        async move {
+            stage.hpa(3, 24, steady(json!({}))).await;
+            stage.pass(30).await;
+            let mut placement = weights(&[1, 2]);
+            placement["clusterAffinity"] = json!({"clusterNames": ["member1", "member2"]});
+            stage.patch("PropagationPolicy", "web", json!({"spec": {"placement": placement}})).await;
+            stage.pass(30).await;
+        }
+        .boxed_local()
     });
+    perturb(&story("left", 24, act));
 }

@@ -9,9 +9,10 @@ use tokio::time::Instant;
 
 use super::{active, object};
 use crate::audit::Reader;
+use crate::both::{MEMBERS, World as _};
 use crate::operator::USER;
 use crate::rig::program::Program;
-use crate::stand::{MEMBERS, Stand};
+use crate::stand::Stand;
 use crate::upstream::Adapter;
 use crate::usage::{self, Usage};
 
@@ -71,7 +72,7 @@ pub async fn measure(stand: &Stand, mode: Option<&str>, adapter: Option<&Adapter
             active(stand, &name(number)).await;
         }
         made = objects;
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        stand.pass(5).await;
         let (reader, begun, before) = (Reader::new(&stand.lab), steady(), usage::of(programs(stand, adapter)));
         tokio::time::sleep(WINDOW).await;
         let (after, took) = (usage::of(programs(stand, adapter)), begun.elapsed());
@@ -81,26 +82,24 @@ pub async fn measure(stand: &Stand, mode: Option<&str>, adapter: Option<&Adapter
         costs.push((requests, part(before, after, begun)));
     }
     for number in 0..made {
-        stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", &name(number)).await;
+        stand.delete("FederatedHPA", &name(number)).await;
     }
     for number in 0..made {
         stand.soon("the FederatedHPA goes", async |stand| stand.hpa(&name(number)).await.is_none()).await;
-        stand.delete("apps/v1", "Deployment", "deployments", &name(number)).await;
-        stand.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", &name(number)).await;
+        stand.delete("Deployment", &name(number)).await;
+        stand.delete("PropagationPolicy", &name(number)).await;
     }
     for number in 0..made {
         let gone = async |stand: &Stand| stand.lab.ready(&name(number)) == 0;
-        stand.later(Duration::from_secs(180), "the pods go", gone).await;
+        stand.later(180, "the pods go", gone).await;
     }
     costs
 }
 
 async fn make(stand: &Stand, mode: Option<&str>, name: &str) {
-    for member in MEMBERS {
-        stand.wants(member, name, 1);
-    }
+    stand.each_wants(name, [1; 3]);
     stand.workload(name, 3, &MEMBERS).await;
-    stand.apply("federatedhpas", &object(mode, name, "Deployment", 12, json!({}))).await;
+    stand.apply(&object(mode, name, "Deployment", 12, json!({}))).await;
 }
 
 fn part(before: Usage, after: Usage, begun: Instant) -> (f64, f64) {

@@ -5,12 +5,13 @@ mod cost;
 pub(super) mod curves;
 mod timeline;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::upkeep::karmada_applies_its_own;
+use crate::both::{World as _, federated};
 use crate::observer::Observer;
 use crate::operator::Fhpa;
-use crate::stand::{Stand, federated};
+use crate::stand::Stand;
 use crate::upstream::Adapter;
 use timeline::{Run, SHOP, WEB, follow, is_near, play};
 

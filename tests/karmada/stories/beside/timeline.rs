@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use super::curves::{Change, Curves};
 use super::{active, object};
-use crate::stand::{MEMBERS, REQUEST, Stand, deployment, policy};
+use crate::both::{Loss, MEMBERS, REQUEST, World as _, deployment, policy};
+use crate::stand::Stand;
 
 /// A Deployment in all members, which is scaled by its processor time.
 pub const SHOP: &str = "shop";
@@ -153,7 +154,7 @@ impl Player<'_> {
     }
 
     async fn passes(&self, seconds: u64) {
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        self.stand.pass(seconds).await;
     }
 
     fn silence(&self, members: &[&str], silent: bool) {
@@ -206,12 +207,10 @@ impl Player<'_> {
         self.reaches(SHOP, 12).await;
         self.passes(4).await;
         self.phase("member3 is lost", 12);
-        self.stand.lab.member_mut("member3").kill();
-        self.stand.lab.cluster_is("member3", "False").await;
+        self.stand.dies("member3").await;
         self.passes(16).await;
         self.phase("member3 is back", 12);
-        self.stand.lab.member_mut("member3").heal(false).await;
-        self.stand.lab.cluster_is("member3", "True").await;
+        self.stand.returns("member3", Loss::Dies).await;
         self.reaches(SHOP, 12).await;
         // While copies are on their way, Karmada's controller overshoots: longer than its window.
         self.passes(14).await;
@@ -265,7 +264,7 @@ async fn make(stand: &Stand, mode: Option<&str>) {
         if let Some(more) = metrics["metrics"].as_array() {
             object["spec"]["metrics"].as_array_mut().unwrap().extend(more.iter().cloned());
         }
-        stand.apply("federatedhpas", &object).await;
+        stand.apply(&object).await;
     }
     for member in ["member1", "member2"] {
         stand.lab.member(member).pods.load(WEB, |load| load.total = REQUEST);
@@ -274,9 +273,11 @@ async fn make(stand: &Stand, mode: Option<&str>) {
     set["kind"] = "StatefulSet".into();
     set["spec"]["serviceName"] = WEB.into();
     set["spec"]["podManagementPolicy"] = "Parallel".into();
-    stand.apply("statefulsets", &set).await;
-    stand.apply("propagationpolicies", &policy(WEB, "StatefulSet", &["member1", "member2"])).await;
-    stand.apply("federatedhpas", &object(mode, WEB, "StatefulSet", 12, json!({}))).await;
+    stand.apply(&set).await;
+    let mut placed = policy(WEB, &["member1", "member2"]);
+    placed["spec"]["resourceSelectors"][0]["kind"] = "StatefulSet".into();
+    stand.apply(&placed).await;
+    stand.apply(&object(mode, WEB, "StatefulSet", 12, json!({}))).await;
     for (name, replicas) in [(SHOP, 3), (follow::NAME, 3), (WEB, 4)] {
         let ready = async |stand: &Stand| stand.lab.ready(name) == replicas;
         stand.soon(&format!("{name} runs {replicas}"), ready).await;
@@ -286,16 +287,16 @@ async fn make(stand: &Stand, mode: Option<&str>) {
 
 async fn clear(stand: &Stand) {
     for name in [SHOP, follow::NAME, WEB] {
-        stand.delete("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", name).await;
-        stand.soon("the FederatedHPA goes", async |stand| stand.hpa(name).await.is_none()).await;
+        stand.delete("FederatedHPA", name).await;
+        stand.is_gone(name, 60).await;
     }
-    stand.delete("apps/v1", "StatefulSet", "statefulsets", WEB).await;
+    stand.delete("StatefulSet", WEB).await;
     for name in [SHOP, follow::NAME] {
-        stand.delete("apps/v1", "Deployment", "deployments", name).await;
+        stand.delete("Deployment", name).await;
     }
     for name in [SHOP, follow::NAME, WEB] {
-        stand.delete("policy.karmada.io/v1alpha1", "PropagationPolicy", "propagationpolicies", name).await;
+        stand.delete("PropagationPolicy", name).await;
         let gone = async |stand: &Stand| stand.lab.ready(name) == 0;
-        stand.later(Duration::from_secs(180), &format!("the pods of {name} go"), gone).await;
+        stand.later(180, &format!("the pods of {name} go"), gone).await;
     }
 }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::crowd::{Crowd, Step};
 use super::meter::{Meter, Took};
 use super::{PATIENCE, REST, WINDOW, prepare};
-use crate::stand::{MEMBERS, Stand};
+use crate::both::{MEMBERS, World as _};
+use crate::stand::Stand;
 use crate::stories::beside::only_karmada;
 use crate::upstream::Adapter;
 
@@ -26,7 +27,7 @@ pub async fn theirs(stand: &mut Stand, namespaces: usize, sizes: &[usize]) {
     let adapter = only_karmada(stand, &[]).await;
     for row in rows(stand, namespaces, sizes, Some(&adapter)).await {
         let Step { objects, scaled, .. } = row.step;
-        assert!(!scaled.is_empty(), "none of {objects} objects is scaled within {PATIENCE:?}");
+        assert!(!scaled.is_empty(), "none of {objects} objects is scaled within {PATIENCE} s");
     }
 }
 
@@ -49,9 +50,9 @@ async fn rows(stand: &Stand, namespaces: usize, sizes: &[usize], adapter: Option
     let mut rows = Vec::new();
     for objects in sizes {
         crowd.grow(stand, *objects, &mode).await;
-        tokio::time::sleep(REST).await;
+        stand.pass(REST).await;
         let meter = Meter::start(stand, adapter);
-        tokio::time::sleep(WINDOW).await;
+        stand.pass(WINDOW).await;
         let rest = meter.read(stand, adapter);
         // Objects are computed at the instants at which they were made: the load must not rise at one of them.
         tokio::time::sleep(PERIOD / 2).await;

@@ -8,7 +8,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::PATIENCE;
-use crate::stand::{MEMBERS, REQUEST, Stand, deployment, federated, policy};
+use crate::both::{MEMBERS, REQUEST, World as _, deployment, federated, policy};
+use crate::stand::Stand;
 use crate::stories::beside::curves::Curves;
 
 /// Most replicas of each.
@@ -52,8 +53,8 @@ impl Crowd {
             let namespace = self.namespaces[number % self.namespaces.len()].clone();
             let one = One { namespace, name: format!("crowd{number}"), needs: 3 };
             one.load(stand);
-            one.apply(stand, "deployments", deployment(&one.name, 3)).await;
-            one.apply(stand, "propagationpolicies", policy(&one.name, "Deployment", &MEMBERS)).await;
+            one.apply(stand, deployment(&one.name, 3)).await;
+            one.apply(stand, policy(&one.name, &MEMBERS)).await;
             self.all.push(one);
         }
         self.runs(stand).await;
@@ -79,7 +80,7 @@ impl Crowd {
     /// Waits until all are computed.
     async fn active(&self, stand: &Stand) {
         let wanted: BTreeSet<&str> = self.all.iter().map(|one| one.name.as_str()).collect();
-        let hpas = stand.lab.karmada.api("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", None);
+        let hpas = stand.api("", "FederatedHPA", "");
         let computed = async |_: &Stand| {
             let Ok(list) = hpas.list(&Default::default()).await else { return false };
             let active = list.items.iter().filter(|hpa| has(&hpa.data, "ScalingActive"));
@@ -106,7 +107,7 @@ impl Crowd {
                 tokio::time::sleep(Duration::from_millis(200)).await
             }
         };
-        let all = tokio::time::timeout(PATIENCE, all).await.is_ok();
+        let all = tokio::time::timeout(Duration::from_secs(PATIENCE), all).await.is_ok();
         let scaled = self.all.iter().filter(|one| done(one));
         let mut scaled: Vec<Duration> = scaled.filter_map(|one| first(&curves, one, begun)).collect();
         scaled.sort();
@@ -122,12 +123,12 @@ impl Crowd {
 
 impl One {
     pub async fn federated(&self, stand: &Stand, more: Value) {
-        self.apply(stand, "federatedhpas", federated(&self.name, 1, MOST, more)).await;
+        self.apply(stand, federated(&self.name, 1, MOST, more)).await;
     }
 
-    async fn apply(&self, stand: &Stand, plural: &str, mut object: Value) {
+    async fn apply(&self, stand: &Stand, mut object: Value) {
         object["metadata"]["namespace"] = self.namespace.as_str().into();
-        stand.apply(plural, &object).await;
+        stand.apply(&object).await;
     }
 
     /// The load that needs its replicas, divided among the members.

@@ -16,7 +16,8 @@ use tokio::time::Instant;
 use super::crowd::{Crowd, has};
 use super::meter::Meter;
 use super::{PATIENCE, REST, WINDOW, prepare};
-use crate::stand::{MEMBERS, Stand};
+use crate::both::{MEMBERS, World as _};
+use crate::stand::Stand;
 
 const OBJECTS: usize = 200;
 /// Karmada's own controllers but those of autoscaling.
@@ -35,7 +36,7 @@ pub async fn measure(stand: &mut Stand, limits: &[&str]) {
     }
     let mut crowd = Crowd::new(stand, 1).await;
     crowd.work(stand, OBJECTS).await;
-    tokio::time::sleep(REST).await;
+    stand.pass(REST).await;
     let arrivals = Arrivals::start(stand);
     let (meter, begun) = (Meter::start(stand, None), steady());
     let mut applied = BTreeMap::new();
@@ -61,9 +62,9 @@ pub async fn measure(stand: &mut Stand, limits: &[&str]) {
     ready(stand, begun).await;
     println!("    and until all are Ready:");
     meter.read(stand, None).print();
-    tokio::time::sleep(REST).await;
+    stand.pass(REST).await;
     let meter = Meter::start(stand, None);
-    tokio::time::sleep(WINDOW).await;
+    stand.pass(WINDOW).await;
     println!("    at rest:");
     let rest = meter.read(stand, None);
     rest.print();
@@ -75,7 +76,7 @@ pub async fn measure(stand: &mut Stand, limits: &[&str]) {
 
 /// Waits until each object is divided.
 async fn ready(stand: &Stand, begun: Instant) {
-    let objects = stand.lab.karmada.api("autoscaling.karmada.io/v1alpha1", "FederatedHPA", "federatedhpas", None);
+    let objects = stand.api("", "FederatedHPA", "");
     let all = async |_: &Stand| {
         let Ok(list) = objects.list(&Default::default()).await else { return false };
         list.items.len() == OBJECTS && list.items.iter().all(|hpa| has(&hpa.data, "Ready"))
@@ -106,8 +107,7 @@ impl Arrivals {
         let mut watches = JoinSet::new();
         for member in &stand.lab.members {
             let name = member.name().to_owned();
-            let api =
-                stand.lab.karmada.api("work.karmada.io/v1alpha1", "Work", "works", Some(&format!("karmada-es-{name}")));
+            let api = stand.api("", "Work", &format!("karmada-es-{name}"));
             watches.spawn(note(api, name.clone(), Arc::clone(&works), |work| {
                 let manifest = &work.data["spec"]["workload"]["manifests"][0];
                 let name = manifest["metadata"]["name"].as_str().unwrap_or_default();

@@ -5,19 +5,16 @@ mod crowd;
 mod divided;
 mod meter;
 
-use std::time::Duration;
-
-use crate::kubelet;
-use crate::lab::CORES;
+use crate::both::CORES;
 use crate::observer::Observer;
 use crate::stand::Stand;
 
 /// For how long requests are counted: four periods.
-const WINDOW: Duration = Duration::from_secs(60);
+const WINDOW: u64 = 60;
 /// From the moment at which everything runs until it is measured.
-const REST: Duration = Duration::from_secs(45);
+const REST: u64 = 45;
 /// Longest time until what was asked of so many objects is done.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: u64 = 600;
 /// Nodes of each member: each takes 200 pods.
 const NODES: usize = 4;
 
@@ -64,6 +61,6 @@ pub async fn divided_without_limits(stand: &mut Stand) {
 async fn prepare(stand: &mut Stand) {
     stand.observer = Observer::idle();
     for member in &stand.lab.members {
-        kubelet::nodes(&member.plane.client, member.name(), NODES, CORES).await;
+        crate::both::wanted::nodes(&member.plane.client, member.name(), NODES, CORES).await;
     }
 }
