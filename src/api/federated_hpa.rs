@@ -307,10 +307,10 @@ pub struct ClusterHPADesired {
     /// Time from which it has not been able to scale up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up_blocked_time: Option<Time>,
-    /// When it last gave headroom to other clusters.
+    /// When it gave headroom to other clusters, where it got none since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_donated_time: Option<Time>,
-    /// When it last got headroom from other clusters.
+    /// When it got headroom from other clusters, where it gave none since; absent when that no longer matters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_received_time: Option<Time>,
     /// Replicas that other clusters were asked to run in its place while it cannot scale up.

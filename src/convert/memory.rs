@@ -6,7 +6,7 @@ use super::fleet::{number, replicas};
 use super::instant::stored;
 use crate::api::federated_hpa::{ClusterHPADesired, RecentScaleUp};
 use crate::decision::plan::{
-    Assist, Bounds, Cause, Failed, Lost, Memory, Reason, ReplacementMin, ScaleUp, ScaleUpBlock, ScaleUps, Share,
+    Assist, Bounds, Cause, Failed, Lost, Memory, Moved, Reason, ReplacementMin, ScaleUp, ScaleUpBlock, ScaleUps, Share,
 };
 
 /// The bounds and state of a cluster; no bounds for one that does not take part.
@@ -19,8 +19,13 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
         scale_up_blocked: cause
             .zip(since(&desired.scale_up_blocked_time))
             .map(|(cause, since)| ScaleUpBlock { cause, since }),
-        last_donated: since(&desired.last_donated_time),
-        last_received: since(&desired.last_received_time),
+        moved: [
+            since(&desired.last_donated_time).map(Moved::Donated),
+            since(&desired.last_received_time).map(Moved::Received),
+        ]
+        .into_iter()
+        .flatten()
+        .max_by_key(|moved| moved.at()),
         covered_replicas: count(desired.covered_replicas),
         assist: desired
             .assist_replicas
@@ -58,8 +63,7 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
 pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
     let Memory {
         scale_up_blocked,
-        last_donated,
-        last_received,
+        moved: _,
         covered_replicas,
         assist,
         scale_ups,
@@ -81,8 +85,8 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         reason: before.or_else(|| Some(share.reason.code().to_owned())),
         scale_up_blocked_reason: scale_up_blocked.map(|blocked| blocked.cause.code().to_owned()),
         scale_up_blocked_time: scale_up_blocked.and_then(|blocked| stored(blocked.since)),
-        last_donated_time: last_donated.and_then(stored),
-        last_received_time: last_received.and_then(stored),
+        last_donated_time: share.memory.donated().and_then(stored),
+        last_received_time: share.memory.received().and_then(stored),
         covered_replicas: (covered_replicas > 0).then(|| number(covered_replicas)),
         assist_replicas: assist.map(|assist| number(assist.replicas)),
         assist_time: assist.and_then(|assist| stored(assist.since)),
@@ -110,8 +114,7 @@ mod tests {
         let at = |second| Timestamp::constant(second, 0);
         let memory = Memory {
             scale_up_blocked: Some(ScaleUpBlock { cause: Cause::AtMax, since: at(10) }),
-            last_donated: Some(at(20)),
-            last_received: Some(at(30)),
+            moved: Some(Moved::Donated(at(20))),
             covered_replicas: 4,
             assist: Some(Assist { replicas: 7, since: at(40) }),
             scale_ups: ScaleUps::of([ScaleUp { replicas: 2, at: Some(at(45)) }, ScaleUp { replicas: 3, at: None }]),
@@ -128,6 +131,8 @@ mod tests {
         assert_eq!(kept.reason.as_deref(), Some("ScaleUpBlocked"));
         let stays = Share { reason: Reason::Unchanged, ..share };
         assert_eq!(write(&stays, Some(&kept)), kept);
+        let received = Share { memory: Memory { moved: Some(Moved::Received(at(30))), ..memory }, ..share };
+        assert_eq!(read(&write(&received, None)), (Some(target), received.memory));
         let nothing = Share { memory: Memory::default(), ..share };
         let bare = write(&nothing, None);
         assert_eq!(read(&bare), (Some(target), Memory::default()));

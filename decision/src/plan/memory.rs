@@ -13,10 +13,8 @@ use crate::split::Replicas;
 pub struct Memory {
     /// Why it cannot scale, and since when; `None` when it can.
     pub scale_up_blocked: Option<ScaleUpBlock>,
-    /// When it last donated headroom.
-    pub last_donated: Option<Timestamp>,
-    /// When it last received headroom.
-    pub last_received: Option<Timestamp>,
+    /// How headroom last moved.
+    pub moved: Option<Moved>,
     /// Replicas requested from other clusters since it cannot scale.
     pub covered_replicas: Replicas,
     /// Replicas that it should run at once in place of other clusters, until it does.
@@ -41,6 +39,38 @@ impl Memory {
     #[must_use]
     pub const fn owes(&self) -> bool {
         self.lost.is_some() || self.replacement_min.is_some()
+    }
+
+    /// When it donated headroom, where it received none since.
+    #[must_use]
+    pub fn donated(&self) -> Option<Timestamp> {
+        self.moved.and_then(|moved| if let Moved::Donated(at) = moved { Some(at) } else { None })
+    }
+
+    /// When it received headroom, where it donated none since.
+    #[must_use]
+    pub fn received(&self) -> Option<Timestamp> {
+        self.moved.and_then(|moved| if let Moved::Received(at) = moved { Some(at) } else { None })
+    }
+}
+
+/// The last move of headroom from or to a cluster. Within the window of scaling down it does not move back; after that
+/// only the direction counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// It donated some to others.
+    Donated(Timestamp),
+    /// It received some from others.
+    Received(Timestamp),
+}
+
+impl Moved {
+    /// When.
+    #[must_use]
+    pub const fn at(self) -> Timestamp {
+        match self {
+            Self::Donated(at) | Self::Received(at) => at,
+        }
     }
 }
 

@@ -42,7 +42,7 @@ mod transition;
 mod zero;
 
 pub use hash::AssignmentHash;
-pub use memory::{Assist, CLOCK_SKEW, Cause, Failed, Lost, Memory, ReplacementMin, ScaleUpBlock, is_ahead};
+pub use memory::{Assist, CLOCK_SKEW, Cause, Failed, Lost, Memory, Moved, ReplacementMin, ScaleUpBlock, is_ahead};
 pub use model::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use note::Note;
 pub use observed::{

@@ -6,7 +6,7 @@ use super::owed::unserved;
 use super::row::{Row, Transition};
 use super::transition::is_known;
 use super::{
-    AssignmentHash, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason,
+    AssignmentHash, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Moved, Note, Purge, Reason,
     Refusal, Request, Why,
 };
 use crate::ledger::Ask;
@@ -152,15 +152,17 @@ pub enum Wait {
 }
 
 impl Share<'_> {
-    /// When it received headroom, while that affects a decision; otherwise the time need not be stored. A cluster that
-    /// waits for its HPA receives with that.
+    /// How headroom last moved. What it received need not be stored when that affects no decision any more; a cluster
+    /// that waits for its HPA receives with that.
     #[must_use]
-    pub fn received(&self, request: &Request<'_>) -> Option<Timestamp> {
+    pub fn moved(&self, request: &Request<'_>) -> Option<Moved> {
         let waits = |cluster: &Cluster<'_>| cluster.name == self.cluster && cluster.written().is_none();
-        let still_matters = |got: &Timestamp| {
-            request.still_matters(*got) || self.target.is_some() && request.clusters.iter().any(waits)
-        };
-        self.memory.last_received.filter(still_matters)
+        self.memory.moved.filter(|moved| match *moved {
+            Moved::Donated(_) => true,
+            Moved::Received(at) => {
+                request.still_matters(at) || self.target.is_some() && request.clusters.iter().any(waits)
+            }
+        })
     }
 
     /// The target that the next plan starts from; `None` for a cluster that does not take part.
@@ -200,7 +202,7 @@ pub(super) fn receive(shares: &mut [Share<'_>], rows: &[Row<'_>], steps: &[Step<
         let first = row.ok().and_then(|at| rows.get(at)).is_some_and(|row| row.cluster.hpa.is_none());
         let share = shares.binary_search_by_key(&name, |share| share.cluster);
         if let Some(share) = share.ok().filter(|_| first).and_then(|at| shares.get_mut(at)) {
-            share.memory.last_received = share.memory.last_received.map(|_| now);
+            share.memory.moved = share.memory.received().map(|_| Moved::Received(now)).or(share.memory.moved);
         }
     }
 }

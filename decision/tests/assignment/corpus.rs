@@ -44,8 +44,7 @@ fn seconds(at: Option<Timestamp>) -> i64 {
 fn memory(memory: &Memory) -> String {
     let Memory {
         scale_up_blocked: stuck,
-        last_donated: gave,
-        last_received: got,
+        moved,
         covered_replicas: helped,
         assist,
         scale_ups,
@@ -56,10 +55,9 @@ fn memory(memory: &Memory) -> String {
         failures: failed,
     } = memory;
     format!(
-        "{:?} {} {} {helped} {:?} {:?} {zero} {:?} {:?} {others:?} {:?}",
+        "{:?} {:?} {helped} {:?} {:?} {zero} {:?} {:?} {others:?} {:?}",
         stuck.map(|stuck| (stuck.cause.code(), seconds(Some(stuck.since)))),
-        seconds(*gave),
-        seconds(*got),
+        moved.map(|moved| (memory.donated().is_some(), seconds(Some(moved.at())))),
         assist.map(|assist| (assist.replicas, seconds(Some(assist.since)))),
         scale_ups.iter().map(|ScaleUp { replicas, at }| (replicas, seconds(at))).collect::<Vec<_>>(),
         floor.map(|floor| (floor.replicas, seconds(Some(floor.since)))),
