@@ -316,7 +316,7 @@ pub struct ClusterHPADesired {
     /// Replicas that other clusters were asked to run in its place while it cannot scale up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub covered_replicas: Option<i32>,
-    /// Replicas that it should run at once in place of other clusters.
+    /// Replicas that it should run at once because other clusters cannot scale up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assist_replicas: Option<i32>,
     /// When that was decided.

@@ -17,7 +17,7 @@ pub struct Memory {
     pub moved: Option<Moved>,
     /// Replicas requested from other clusters since it cannot scale.
     pub covered_replicas: Replicas,
-    /// Replicas that it should run at once in place of other clusters, until it does.
+    /// Replicas that it should run at once because others cannot scale, until it does.
     pub assist: Option<Assist>,
     /// What fhpa itself added to it lately to answer load.
     pub scale_ups: ScaleUps,
@@ -39,6 +39,13 @@ impl Memory {
     #[must_use]
     pub const fn owes(&self) -> bool {
         self.lost.is_some() || self.replacement_min.is_some()
+    }
+
+    /// Replicas that it should run at once, in place of others or because they cannot scale: what its min asks for is
+    /// written to its scale, too.
+    #[must_use]
+    pub fn ordered(&self) -> Replicas {
+        self.assist.map_or(0, |assist| assist.replicas).max(self.replacement_replicas())
     }
 
     /// When it donated headroom, where it received none since.

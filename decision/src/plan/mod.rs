@@ -171,9 +171,8 @@ fn adjust(request: &Request<'_>, rows: &mut [Row<'_>], kept: bool) -> Adjusted {
         for row in assigned_mut(rows) {
             let Memory { replacement_min, other_replicas, failures, scale_ups, .. } = row.memory;
             let scale_up_blocked = row.memory.scale_up_blocked.filter(|blocked| blocked.cause.is_pending());
-            let assist = row.memory.assist.filter(|_| replacement_min.is_some());
             let kept = Memory { scale_ups, replacement_min, other_replicas, failures, ..Memory::default() };
-            row.memory = Memory { scale_up_blocked, assist, ..kept };
+            row.memory = Memory { scale_up_blocked, ..kept };
         }
         adjusted.replacement = replacement::replace(request, rows);
     }

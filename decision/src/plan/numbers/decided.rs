@@ -51,14 +51,9 @@ impl Row<'_> {
         self.cluster.hpa_desired.filter(|_| asks).unwrap_or_default()
     }
 
-    /// Replicas that it should run at once, in place of others or to help them.
-    fn ordered(&self) -> Replicas {
-        self.memory.assist.map_or(0, |assist| assist.replicas).max(self.memory.replacement_replicas())
-    }
-
     /// Replicas that it reports, or should run at once.
     pub(in crate::plan) fn reported_or_ordered(&self) -> Replicas {
-        self.cluster.current.unwrap_or_default().max(self.ordered())
+        self.cluster.current.unwrap_or_default().max(self.memory.ordered())
     }
 
     /// Replicas that it reports, may run or want by itself, or should run at once.
