@@ -82,7 +82,8 @@ pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>], moves: Moves) {
         }
     }
     // The user has lowered the total, or a cluster is back with what it ran.
-    let over = sum(bound(rows).map(Row::will_run)).saturating_sub(budget(request, rows));
+    let stays = |row: &Row<'_>| row.or_asked(row.cluster.staying(row.cluster.may_run_without_surge()));
+    let over = sum(bound(rows).map(stays)).saturating_sub(budget(request, rows));
     let spare = |row: &Row<'_>| {
         if row.bounds.is_some() { row.asked().saturating_sub(row.cluster.may_run()) } else { 0 }
     };
