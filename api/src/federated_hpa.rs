@@ -307,16 +307,16 @@ pub struct ClusterHPADesired {
     /// Time from which it has not been able to scale up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale_up_blocked_time: Option<Time>,
-    /// When it last gave headroom to other clusters.
+    /// When it gave headroom to other clusters, where it got none since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_donated_time: Option<Time>,
-    /// When it last got headroom from other clusters.
+    /// When it got headroom from other clusters, where it gave none since; absent when that no longer matters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_received_time: Option<Time>,
     /// Replicas that other clusters were asked to run in its place while it cannot scale up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub covered_replicas: Option<i32>,
-    /// Replicas that it should run at once in place of other clusters.
+    /// Replicas that it should run at once because other clusters cannot scale up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assist_replicas: Option<i32>,
     /// When that was decided.
@@ -347,14 +347,11 @@ pub struct ClusterHPADesired {
     /// Replicas that the other clusters ran when it stopped answering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_replicas: Option<i32>,
-    /// When Karmada's own failover took the workload away from it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub eviction_time: Option<Time>,
     /// How often it failed recently, or Karmada's own failover took the workload away from it; each time doubles the time
     /// that it is waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<i32>,
-    /// When it last failed.
+    /// When that last happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure_time: Option<Time>,
 }

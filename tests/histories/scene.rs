@@ -257,7 +257,8 @@ impl Scene {
     pub fn is_evicted_again(&self) -> bool {
         let laws = self.watched.laws();
         let world = laws.world();
-        world.federated.values().any(|hpa| hpa.held && hpa.evicted.iter().any(|cluster| world.answers(cluster)))
+        let evicted = |(cluster, failed): &(String, _)| world.is_evicted(cluster, *failed);
+        world.federated.values().any(|hpa| hpa.held && hpa.failed.iter().any(evicted))
     }
 
     /// Objects of which the status says that something is yet to be done.

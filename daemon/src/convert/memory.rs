@@ -6,7 +6,7 @@ use super::fleet::{number, replicas};
 use super::instant::stored;
 use crate::api::federated_hpa::{ClusterHPADesired, RecentScaleUp};
 use crate::decision::plan::{
-    Assist, Bounds, Cause, Failed, Lost, Memory, Reason, ReplacementMin, ScaleUp, ScaleUpBlock, ScaleUps, Share,
+    Assist, Bounds, Cause, Failed, Lost, Memory, Moved, Reason, ReplacementMin, ScaleUp, ScaleUpBlock, ScaleUps, Share,
 };
 
 /// The bounds and state of a cluster; no bounds for one that does not take part.
@@ -19,8 +19,13 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
         scale_up_blocked: cause
             .zip(since(&desired.scale_up_blocked_time))
             .map(|(cause, since)| ScaleUpBlock { cause, since }),
-        last_donated: since(&desired.last_donated_time),
-        last_received: since(&desired.last_received_time),
+        moved: [
+            since(&desired.last_donated_time).map(Moved::Donated),
+            since(&desired.last_received_time).map(Moved::Received),
+        ]
+        .into_iter()
+        .flatten()
+        .max_by_key(|moved| moved.at()),
         covered_replicas: count(desired.covered_replicas),
         assist: desired
             .assist_replicas
@@ -44,7 +49,6 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
             since,
         }),
         other_replicas: desired.other_replicas.map(replicas),
-        evicted: since(&desired.eviction_time),
         failures: desired
             .failures
             .zip(since(&desired.last_failure_time))
@@ -59,8 +63,7 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
 pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPADesired {
     let Memory {
         scale_up_blocked,
-        last_donated,
-        last_received,
+        moved: _,
         covered_replicas,
         assist,
         scale_ups,
@@ -68,7 +71,6 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         replacement_min,
         lost,
         other_replicas,
-        evicted,
         failures,
     } = share.memory;
     let scale_ups: Vec<RecentScaleUp> = scale_ups
@@ -83,8 +85,8 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         reason: before.or_else(|| Some(share.reason.code().to_owned())),
         scale_up_blocked_reason: scale_up_blocked.map(|blocked| blocked.cause.code().to_owned()),
         scale_up_blocked_time: scale_up_blocked.and_then(|blocked| stored(blocked.since)),
-        last_donated_time: last_donated.and_then(stored),
-        last_received_time: last_received.and_then(stored),
+        last_donated_time: share.memory.donated().and_then(stored),
+        last_received_time: share.memory.received().and_then(stored),
         covered_replicas: (covered_replicas > 0).then(|| number(covered_replicas)),
         assist_replicas: assist.map(|assist| number(assist.replicas)),
         assist_time: assist.and_then(|assist| stored(assist.since)),
@@ -96,7 +98,6 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         uncovered_replicas: lost.filter(|lost| lost.uncovered > 0).map(|lost| number(lost.uncovered)),
         lost_time: lost.and_then(|lost| stored(lost.since)),
         other_replicas: other_replicas.map(number),
-        eviction_time: evicted.and_then(stored),
         failures: failures.map(|failures| number(failures.times)),
         last_failure_time: failures.and_then(|failures| stored(failures.last)),
     }
@@ -113,8 +114,7 @@ mod tests {
         let at = |second| Timestamp::constant(second, 0);
         let memory = Memory {
             scale_up_blocked: Some(ScaleUpBlock { cause: Cause::AtMax, since: at(10) }),
-            last_donated: Some(at(20)),
-            last_received: Some(at(30)),
+            moved: Some(Moved::Donated(at(20))),
             covered_replicas: 4,
             assist: Some(Assist { replicas: 7, since: at(40) }),
             scale_ups: ScaleUps::of([ScaleUp { replicas: 2, at: Some(at(45)) }, ScaleUp { replicas: 3, at: None }]),
@@ -122,7 +122,6 @@ mod tests {
             replacement_min: Some(ReplacementMin { replicas: 5, since: at(50) }),
             lost: Some(Lost { replicas: 6, uncovered: 2, since: at(60) }),
             other_replicas: Some(8),
-            evicted: Some(at(70)),
             failures: Some(Failed { times: 2, last: at(80) }),
         };
         let target = Bounds { min: 1, max: 9 };
@@ -132,6 +131,8 @@ mod tests {
         assert_eq!(kept.reason.as_deref(), Some("ScaleUpBlocked"));
         let stays = Share { reason: Reason::Unchanged, ..share };
         assert_eq!(write(&stays, Some(&kept)), kept);
+        let received = Share { memory: Memory { moved: Some(Moved::Received(at(30))), ..memory }, ..share };
+        assert_eq!(read(&write(&received, None)), (Some(target), received.memory));
         let nothing = Share { memory: Memory::default(), ..share };
         let bare = write(&nothing, None);
         assert_eq!(read(&bare), (Some(target), Memory::default()));

@@ -21,8 +21,8 @@ pub(super) fn assign(request: &Request<'_>, rows: &mut [Row<'_>], steady: bool) 
             Policy::Prioritized => Reason::Priority { priority: row.cluster.priority, capacity },
         };
         row.assign(row.proposed, reason);
-        // A new division forgets earlier donations.
-        (row.memory.last_donated, row.memory.last_received) = (None, None);
+        // A new division forgets earlier moves.
+        row.memory.moved = None;
     }
 }
 

@@ -16,7 +16,7 @@ const LEAST_HELD: SignedDuration = SignedDuration::from_secs(60);
 pub(super) fn assist(request: &Request<'_>, rows: &mut [Row<'_>]) {
     if !request.may_scale_up() {
         for Row { memory, .. } in assigned_mut(rows) {
-            memory.assist = memory.assist.filter(|_| memory.replacement_min.is_some());
+            memory.assist = None;
         }
         return;
     }

@@ -94,7 +94,7 @@ fn give_up(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     };
     let most = |row: &Row<'_>| {
         let tier = row.tier(request);
-        let gave = row.memory.last_donated > row.memory.last_received;
+        let gave = row.memory.donated().is_some();
         match tier.cmp(&lowest) {
             Ordering::Less => 0,
             _ if !able(row) => 0,

@@ -84,7 +84,7 @@ impl<'r, 'a> Effect<'r, 'a> {
     /// one pod of another cluster goes for it.
     fn runs(&self) -> Replicas {
         let cluster = self.row.cluster;
-        if cluster.state == ClusterState::Lost { 0 } else { cluster.at_least_entry() }
+        if cluster.state == ClusterState::Lost { 0 } else { cluster.at_least_entry(cluster.may_run()) }
     }
 }
 

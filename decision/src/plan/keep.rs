@@ -6,7 +6,7 @@ use super::cannot_scale::pends;
 use super::distribute::{Receiver, Receivers};
 use super::row::{Role, Row, parts, take};
 use super::tiers::lowest_of_division;
-use super::{Bounds, Cluster, Memory, Policy, Reason, Request};
+use super::{Bounds, Cluster, Memory, Moved, Policy, Reason, Request};
 use crate::split::Replicas;
 
 /// Keeps the targets of the clusters that take part, distributes free bounds, and takes returned clusters back.
@@ -57,27 +57,26 @@ fn reason(request: &Request<'_>, row: &Row<'_>) -> Reason {
 /// Whether the user's split differs from what is kept although nobody donated headroom: what limited it is gone, such as
 /// a cluster that did not answer while max was raised.
 fn has_drifted(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
-    if parts(rows).any(|row| row.cluster.memory.last_donated.is_some()) {
+    if parts(rows).any(|row| row.cluster.memory.donated().is_some()) {
         return false;
     }
     divide(request, rows, true);
     parts(rows).any(|row| row.proposed.max != row.bounds.max)
 }
 
-/// Whether the user's split can apply again: a cluster that donated headroom has capacity or does not need any, no cluster
-/// has unschedulable pods, and no headroom was moved within the window.
+/// Whether the user's split can apply again after some donated headroom: a cluster that has less than its share has
+/// capacity or does not need any, no cluster has unschedulable pods, and no headroom was moved within the window.
 fn regains(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
-    let donated = |row: &Row<'_>| row.cluster.memory.last_donated.is_some();
+    let donated = |row: &Row<'_>| row.cluster.memory.donated().is_some();
     let calm = |row: &Row<'_>| {
-        let Memory { last_donated, last_received, .. } = row.cluster.memory;
-        !pends(request, row.cluster)
-            && ![last_donated, last_received].iter().any(|moved| request.within(*moved, request.window))
+        let moved = row.cluster.memory.moved.map(Moved::at);
+        !pends(request, row.cluster) && !request.within(moved, request.window)
     };
     if !request.scale_assist || !parts(rows).any(donated) || !parts(rows).all(calm) {
         return false;
     }
     divide(request, rows, false);
-    parts(rows).filter(|row| donated(row)).any(|row| {
+    parts(rows).any(|row| {
         let Cluster { target, available, hpa_desired_confirmed, .. } = *row.cluster;
         let max = target.unwrap_or_default().max;
         let fits = available.is_some_and(|room| room > 0) || hpa_desired_confirmed.is_some_and(|desired| desired < max);

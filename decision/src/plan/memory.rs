@@ -13,13 +13,11 @@ use crate::split::Replicas;
 pub struct Memory {
     /// Why it cannot scale, and since when; `None` when it can.
     pub scale_up_blocked: Option<ScaleUpBlock>,
-    /// When it last donated headroom.
-    pub last_donated: Option<Timestamp>,
-    /// When it last received headroom.
-    pub last_received: Option<Timestamp>,
+    /// How headroom last moved.
+    pub moved: Option<Moved>,
     /// Replicas requested from other clusters since it cannot scale.
     pub covered_replicas: Replicas,
-    /// Replicas that it should run at once in place of other clusters, until it does.
+    /// Replicas that it should run at once because others cannot scale, until it does.
     pub assist: Option<Assist>,
     /// What fhpa itself added to it lately to answer load.
     pub scale_ups: ScaleUps,
@@ -31,8 +29,6 @@ pub struct Memory {
     pub lost: Option<Lost>,
     /// Replicas that the other clusters ran when it stopped answering.
     pub other_replicas: Option<Replicas>,
-    /// When Karmada's own failover evicted the workload from it.
-    pub evicted: Option<Timestamp>,
     /// How often it failed recently.
     pub failures: Option<Failed>,
 }
@@ -43,6 +39,45 @@ impl Memory {
     #[must_use]
     pub const fn owes(&self) -> bool {
         self.lost.is_some() || self.replacement_min.is_some()
+    }
+
+    /// Replicas that it should run at once, in place of others or because they cannot scale: what its min asks for is
+    /// written to its scale, too.
+    #[must_use]
+    pub fn ordered(&self) -> Replicas {
+        self.assist.map_or(0, |assist| assist.replicas).max(self.replacement_replicas())
+    }
+
+    /// When it donated headroom, where it received none since.
+    #[must_use]
+    pub fn donated(&self) -> Option<Timestamp> {
+        self.moved.and_then(|moved| if let Moved::Donated(at) = moved { Some(at) } else { None })
+    }
+
+    /// When it received headroom, where it donated none since.
+    #[must_use]
+    pub fn received(&self) -> Option<Timestamp> {
+        self.moved.and_then(|moved| if let Moved::Received(at) = moved { Some(at) } else { None })
+    }
+}
+
+/// The last move of headroom from or to a cluster. Within the window of scaling down it does not move back; after that
+/// only the direction counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// It donated some to others.
+    Donated(Timestamp),
+    /// It received some from others.
+    Received(Timestamp),
+}
+
+impl Moved {
+    /// When.
+    #[must_use]
+    pub const fn at(self) -> Timestamp {
+        match self {
+            Self::Donated(at) | Self::Received(at) => at,
+        }
     }
 }
 
@@ -89,9 +124,8 @@ impl Failed {
 
     /// Counts an eviction by Karmada's own failover as a failure, once.
     #[must_use]
-    pub fn with_eviction(before: Option<Self>, evicted: Option<Timestamp>) -> Option<Self> {
-        let counts = |evicted: &Timestamp| before.is_none_or(|before| before.last < *evicted);
-        evicted.filter(counts).map(|evicted| Self::again(before, evicted)).or(before)
+    pub fn with_eviction(before: Option<Self>, evicted: Timestamp) -> Self {
+        before.filter(|before| before.last >= evicted).unwrap_or_else(|| Self::again(before, evicted))
     }
 }
 
@@ -197,12 +231,11 @@ mod tests {
     #[test]
     fn an_eviction_counts_as_one_failure() {
         let at = |second| Timestamp::constant(second, 0);
-        let failed = |times, last| Some(Failed { times, last: at(last) });
-        let with = |before, evicted| Failed::with_eviction(before, Some(at(evicted)));
-        assert_eq!([with(None, 100), with(failed(1, 100), 100)], [failed(1, 100); 2]);
+        let failed = |times, last| Failed { times, last: at(last) };
+        let with = |before, evicted| Failed::with_eviction(Some(before), at(evicted));
+        assert_eq!([Failed::with_eviction(None, at(100)), with(failed(1, 100), 100)], [failed(1, 100); 2]);
         assert_eq!(with(failed(1, 100), 500), failed(2, 500));
         assert_eq!(with(failed(2, 600), 500), failed(2, 600), "it failed after that");
         assert_eq!(with(failed(3, 100), 4_000), failed(1, 4_000), "that was long ago");
-        assert_eq!(Failed::with_eviction(failed(1, 100), None), failed(1, 100));
     }
 }

@@ -42,7 +42,7 @@ mod transition;
 mod zero;
 
 pub use hash::AssignmentHash;
-pub use memory::{Assist, CLOCK_SKEW, Cause, Failed, Lost, Memory, ReplacementMin, ScaleUpBlock, is_ahead};
+pub use memory::{Assist, CLOCK_SKEW, Cause, Failed, Lost, Memory, Moved, ReplacementMin, ScaleUpBlock, is_ahead};
 pub use model::{Action, Entry, Eviction, Plan, Share, Step, Wait};
 pub use note::Note;
 pub use observed::{
@@ -171,9 +171,8 @@ fn adjust(request: &Request<'_>, rows: &mut [Row<'_>], kept: bool) -> Adjusted {
         for row in assigned_mut(rows) {
             let Memory { replacement_min, other_replicas, failures, scale_ups, .. } = row.memory;
             let scale_up_blocked = row.memory.scale_up_blocked.filter(|blocked| blocked.cause.is_pending());
-            let assist = row.memory.assist.filter(|_| replacement_min.is_some());
             let kept = Memory { scale_ups, replacement_min, other_replicas, failures, ..Memory::default() };
-            row.memory = Memory { scale_up_blocked, assist, ..kept };
+            row.memory = Memory { scale_up_blocked, ..kept };
         }
         adjusted.replacement = replacement::replace(request, rows);
     }

@@ -6,7 +6,7 @@ use super::owed::unserved;
 use super::row::{Row, Transition};
 use super::transition::is_known;
 use super::{
-    AssignmentHash, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Note, Purge, Reason,
+    AssignmentHash, Bounds, Cluster, ClusterState, Failed, Hold, HpaVersion, Lost, Memory, Moved, Note, Purge, Reason,
     Refusal, Request, Why,
 };
 use crate::ledger::Ask;
@@ -152,15 +152,17 @@ pub enum Wait {
 }
 
 impl Share<'_> {
-    /// When it received headroom, while that affects a decision; otherwise the time need not be stored. A cluster that
-    /// waits for its HPA receives with that.
+    /// How headroom last moved. What it received need not be stored when that affects no decision any more; a cluster
+    /// that waits for its HPA receives with that.
     #[must_use]
-    pub fn received(&self, request: &Request<'_>) -> Option<Timestamp> {
+    pub fn moved(&self, request: &Request<'_>) -> Option<Moved> {
         let waits = |cluster: &Cluster<'_>| cluster.name == self.cluster && cluster.written().is_none();
-        let still_matters = |got: &Timestamp| {
-            request.still_matters(*got) || self.target.is_some() && request.clusters.iter().any(waits)
-        };
-        self.memory.last_received.filter(still_matters)
+        self.memory.moved.filter(|moved| match *moved {
+            Moved::Donated(_) => true,
+            Moved::Received(at) => {
+                request.still_matters(at) || self.target.is_some() && request.clusters.iter().any(waits)
+            }
+        })
     }
 
     /// The target that the next plan starts from; `None` for a cluster that does not take part.
@@ -183,7 +185,7 @@ pub(super) fn shares<'a>(rows: &[Row<'a>], now: Timestamp) -> Vec<Share<'a>> {
         };
         let failures = memory.failures.filter(|failures| !failures.is_forgotten(now));
         let replacement_min = memory.lost.map_or(memory.replacement_min, |lost| unserved(cluster, lost));
-        let memory = Memory { replacement_min, evicted: None, failures, ..memory };
+        let memory = Memory { replacement_min, failures, ..memory };
         Some(Share { cluster: cluster.name, target, now: now_bounds, reason, hold, memory })
     };
     let mut shares = Vec::with_capacity(rows.len());
@@ -200,7 +202,7 @@ pub(super) fn receive(shares: &mut [Share<'_>], rows: &[Row<'_>], steps: &[Step<
         let first = row.ok().and_then(|at| rows.get(at)).is_some_and(|row| row.cluster.hpa.is_none());
         let share = shares.binary_search_by_key(&name, |share| share.cluster);
         if let Some(share) = share.ok().filter(|_| first).and_then(|at| shares.get_mut(at)) {
-            share.memory.last_received = share.memory.last_received.map(|_| now);
+            share.memory.moved = share.memory.received().map(|_| Moved::Received(now)).or(share.memory.moved);
         }
     }
 }
@@ -218,18 +220,17 @@ pub(super) fn follow(shares: &mut [Share<'_>], steps: &[Step<'_>]) {
 
 /// The share with the state to store for a cluster that does not take part.
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
-    let Memory { scale_ups, evicted, failures, lost: before, .. } = cluster.memory;
+    let Memory { scale_ups, failures, lost: before, .. } = cluster.memory;
     let holds = cluster.written().is_some() && failures.is_none();
     let fails = cluster.state == ClusterState::Lost && before.is_none();
     let fails = fails && (lost.is_some() && is_known(cluster) || holds);
     let failures = if fails { Some(Failed::again(failures, now)) } else { failures };
     let failures = failures.filter(|failures| !failures.is_forgotten(now));
-    let evicted = evicted.filter(|_| failures.is_some());
     if lost.is_none() && failures.is_none() {
         return None;
     }
     let replacement_min = lost.and_then(|lost| unserved(cluster, lost));
-    let memory = Memory { scale_ups, replacement_min, lost, evicted, failures, ..Memory::default() };
+    let memory = Memory { scale_ups, replacement_min, lost, failures, ..Memory::default() };
     let (target, now) = (Bounds::NONE, Bounds::NONE);
     Some(Share { cluster: cluster.name, target, now, reason: Reason::Replaced, hold: None, memory })
 }

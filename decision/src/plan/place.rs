@@ -2,7 +2,7 @@
 
 use super::distribute::{Receiver, Receivers};
 use super::row::Row;
-use super::{Assist, Policy, ReplacementMin, Request};
+use super::{Policy, ReplacementMin, Request};
 use crate::split::Replicas;
 
 /// Whether its first replica will start soon: its bounds are assigned, and it has an entry.
@@ -30,7 +30,6 @@ pub(super) fn share_out(request: &Request<'_>, rows: &mut [Row<'_>], total: Repl
             let (replicas, since) = (row.comes_to().saturating_add(share), request.now);
             row.memory.scaled_to_zero = false;
             row.memory.replacement_min = Some(ReplacementMin { replicas, since });
-            row.memory.assist = Some(Assist { replicas, since });
         }
     });
     receivers.given()

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::distribute::{Receiver, Receivers};
 use super::row::{Row, assigned, assigned_mut, exchange, sum};
-use super::{Memory, Reason, Request};
+use super::{Reason, Request};
 use crate::split::Replicas;
 
 /// What the rebalancing tells besides the targets.
@@ -67,14 +67,12 @@ fn divide(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     }
     let worth = |row: &Row<'_>, back: bool, change| if is_worth(back, change, row.bounds.max) { change } else { 0 };
     let up = |row: &Row<'_>| {
-        let Memory { last_donated, last_received, .. } = row.memory;
         let more = row.proposed.max.saturating_sub(row.bounds.max);
-        if row.may_get(request) { worth(row, last_donated > last_received, more) } else { 0 }
+        if row.may_get(request) { worth(row, row.memory.donated().is_some(), more) } else { 0 }
     };
     let down = |row: &Row<'_>| {
-        let Memory { last_donated, last_received, .. } = row.memory;
         let less = row.bounds.max.saturating_sub(row.proposed.max);
-        if row.may_give(request) { worth(row, last_received > last_donated, less) } else { 0 }
+        if row.may_give(request) { worth(row, row.memory.received().is_some(), less) } else { 0 }
     };
     let moves = exchange(rows, up, down);
     if !moves || !assigned(rows).any(|row| matters(row.bounds.max, row.proposed.max)) {

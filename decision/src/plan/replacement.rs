@@ -52,7 +52,7 @@ fn owe(request: &Request<'_>, rows: &mut [Row<'_>], asked: bool) {
         let runs = if row.bounds.is_some() { row.cluster.max_while_leaving() } else { 0 };
         Some(row.cluster.memory.lost?.uncovered.saturating_sub(runs))
     });
-    let stay = rows.iter().filter(|row| row.is_assigned()).map(Row::asked_without_surge);
+    let stay = rows.iter().filter(|row| row.is_assigned()).map(|row| row.or_asked(row.cluster.may_run_without_surge()));
     let running = sum(stay.chain(dues));
     for row in rows.iter_mut() {
         let stays = row.bounds.is_some();
@@ -98,7 +98,8 @@ fn uncovered(rows: &[Row<'_>]) -> Replicas {
 fn ask(request: &Request<'_>, rows: &mut [Row<'_>]) {
     let back = sum(rows.iter().map(|row| row.again));
     // Others may use the whole budget meanwhile: nobody may run more.
-    let others = sum(bound(rows).map(Row::serves));
+    let serves = |row: &Row<'_>| row.or_asked(row.cluster.staying(row.cluster.ready_without_surge()));
+    let others = sum(bound(rows).map(serves));
     let most = budget(request, rows).saturating_sub(others).saturating_sub(back);
     settle(rows, uncovered(rows).saturating_sub(most));
     let due = uncovered(rows).saturating_add(back);

@@ -3,8 +3,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::Request;
 use super::row::{Row, assigned, assigned_mut, bound, budget, sum, take};
-use super::{Assist, Memory, ReplacementMin, Request};
 use crate::split::Replicas;
 
 /// HPA measurements are up to a minute old: earlier ones do not include the load of others.
@@ -75,20 +75,21 @@ pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>], moves: Moves) {
         memory.replacement_min = memory.replacement_min.filter(|min| going || request.within(Some(min.since), hold));
         if let Some(min) = &mut memory.replacement_min {
             row.again = row.again.saturating_add(min.replicas.saturating_sub(most));
-            lower(&mut memory.assist, min, most);
+            min.replicas = min.replicas.min(most);
             if moves.evicting && !request.within(Some(min.since), STEP) {
                 min.since = request.now;
             }
         }
     }
     // The user has lowered the total, or a cluster is back with what it ran.
-    let over = sum(bound(rows).map(Row::will_run)).saturating_sub(budget(request, rows));
+    let stays = |row: &Row<'_>| row.or_asked(row.cluster.staying(row.cluster.may_run_without_surge()));
+    let over = sum(bound(rows).map(stays)).saturating_sub(budget(request, rows));
     let spare = |row: &Row<'_>| {
         if row.bounds.is_some() { row.asked().saturating_sub(row.cluster.may_run()) } else { 0 }
     };
     take(over, rows, spare, |row, less| {
-        if let Memory { assist, replacement_min: Some(min), .. } = &mut row.memory {
-            lower(assist, min, min.replicas.saturating_sub(less));
+        if let Some(min) = &mut row.memory.replacement_min {
+            min.replicas = min.replicas.saturating_sub(less);
         }
     });
 }
@@ -97,14 +98,6 @@ pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>], moves: Moves) {
 pub(super) fn renew(request: &Request<'_>, rows: &mut [Row<'_>]) {
     for min in assigned_mut(rows).filter_map(|row| row.memory.replacement_min.as_mut()) {
         min.since = request.now;
-    }
-}
-
-/// Asks for at most `most` replicas, for now and as its min.
-fn lower(assist: &mut Option<Assist>, min: &mut ReplacementMin, most: Replicas) {
-    min.replicas = min.replicas.min(most);
-    if let Some(assist) = assist {
-        assist.replicas = assist.replicas.min(most);
     }
 }
 

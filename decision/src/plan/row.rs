@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::observed::REACTION;
-use super::{Bounds, Cluster, ClusterState, Hold, Memory, Policy, Reason, Request};
+use super::{Bounds, Cluster, ClusterState, Hold, Memory, Moved, Policy, Reason, Request};
 use crate::split::{Part, Replicas, by_weight};
 
 /// A cluster with what is decided about it.
@@ -158,31 +158,28 @@ impl<'a> Row<'a> {
         blocked.counts_from(request.delay).is_some_and(|begin| begin <= request.now)
     }
 
-    /// Whether it may receive headroom: it donated none within the window.
+    /// Whether it may receive headroom: it did not donate some within the window.
     pub(super) fn may_get(&self, request: &Request<'_>) -> bool {
-        !request.within(self.memory.last_donated, request.window)
+        !request.within(self.memory.donated(), request.window)
     }
 
-    /// Whether it may donate headroom: it received none within the window.
+    /// Whether it may donate headroom: it did not receive some within the window.
     pub(super) fn may_give(&self, request: &Request<'_>) -> bool {
-        !request.within(self.memory.last_received, request.window)
+        !request.within(self.memory.received(), request.window)
     }
 
     /// Whether the effect of its last move is visible.
     pub(super) fn has_reacted(&self, request: &Request<'_>) -> bool {
-        let Memory { last_donated, last_received, .. } = self.memory;
-        !request.within(last_donated, REACTION) && !request.within(last_received, REACTION)
+        !request.within(self.memory.moved.map(Moved::at), REACTION)
     }
 
     /// When it may receive or donate headroom again, after it did.
     pub(super) fn may_move_at(&self, request: &Request<'_>) -> impl Iterator<Item = Timestamp> + use<> {
-        let Memory { last_donated, last_received, .. } = self.memory;
-        let spans = [REACTION, request.window];
-        let moves = [last_donated, last_received].into_iter().flatten();
-        moves.flat_map(move |moved| spans.into_iter().filter_map(move |span| moved.checked_add(span).ok()))
+        let (moved, spans) = (self.memory.moved, [REACTION, request.window]);
+        spans.into_iter().filter_map(move |span| moved?.at().checked_add(span).ok())
     }
 
-    /// Sets its max, and remembers donors and receivers.
+    /// Sets its max, and remembers the move.
     pub(super) fn set_max(&mut self, max: Replicas, now: Timestamp, reason: Reason) {
         let before = self.bounds.max;
         if max == before {
@@ -192,7 +189,7 @@ impl<'a> Row<'a> {
         let least = if before == 0 { self.cluster.limits.least.max(1) } else { self.bounds.min };
         self.bounds = Bounds { min: least.min(max), max };
         self.reason = reason;
-        if max > before { self.memory.last_received = Some(now) } else { self.memory.last_donated = Some(now) }
+        self.memory.moved = Some(if max > before { Moved::Received(now) } else { Moved::Donated(now) });
     }
 }
 

@@ -296,28 +296,23 @@ fn is_ready(row: &Row<'_>) -> bool {
     bound && (cluster.evicting || cluster.entry.is_some() && runs)
 }
 
-/// The replicas to write to the workload itself: to zero, from zero, and an assist. At zero replicas the HPA does
-/// nothing; within its bounds all other changes are the HPA's.
+/// The replicas to write to the workload itself: to zero, from zero, and those that it should run at once. At zero
+/// replicas the HPA does nothing; within its bounds all other changes are the HPA's.
 fn scale<'a>(row: &Row<'a>) -> Option<Step<'a>> {
     let Transition::Have { bounds, .. } = row.transition else { return None };
     let (cluster, memory) = (row.cluster, &row.memory);
     let hpa = cluster.hpa.filter(|hpa| hpa.confirmed)?;
     let current = cluster.current.filter(|_| cluster.entry.is_some() && cluster.state == ClusterState::Serving)?;
     let max = hpa.written.unwrap_or_default().max.min(bounds.max);
-    let (replicas, why) = match memory.assist {
-        _ if !cluster.reach.scale => return None,
-        // Its HPA goes to zero by itself, and comes back.
-        _ if memory.scaled_to_zero && cluster.reach.own_zero => return None,
+    // An HPA that goes to zero by itself comes back, too.
+    if !cluster.reach.scale || memory.scaled_to_zero && cluster.reach.own_zero {
+        return None;
+    }
+    let (replicas, why) = match current {
         _ if memory.scaled_to_zero => (0, Why::ScaledToZero),
-        Some(assist) if current == 0 => (assist.replicas.max(bounds.min).min(max), Why::ScaledFromZero),
-        Some(assist) => (assist.replicas.min(max), Why::ScaleAssisted),
-        None => (bounds.min.min(max), Why::ScaledFromZero),
-    };
-    let due = match why {
-        Why::ScaledToZero => current > 0,
-        Why::ScaleAssisted => current < replicas,
-        _ => current == 0 && replicas > 0,
+        0 => (memory.ordered().max(bounds.min).min(max), Why::ScaledFromZero),
+        _ => (memory.ordered().min(max).max(current), Why::ScaleAssisted),
     };
     let action = Action::Scale { cluster: cluster.name, replicas, reported: current };
-    due.then_some(Step { action, wait: Wait::Nothing, why })
+    (replicas != current).then_some(Step { action, wait: Wait::Nothing, why })
 }

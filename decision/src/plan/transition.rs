@@ -101,7 +101,7 @@ impl<'a> Line<'a> {
     fn of(at: usize, row: &Row<'a>, bounds: Bounds, told: bool) -> Self {
         let (cluster, target) = (row.cluster, row.bounds);
         let running = cluster.may_run();
-        let stays = cluster.at_least_entry_without_surge();
+        let stays = cluster.at_least_entry(cluster.may_run_without_surge());
         Self {
             at,
             name: cluster.name,
@@ -109,9 +109,9 @@ impl<'a> Line<'a> {
             max: bounds.max,
             gentle: running.max(target.min).max(bounds.min).min(bounds.max),
             busy: row.busy().min(bounds.max),
-            asked: stays.max(row.memory.replacement_replicas()).min(bounds.max),
+            asked: row.or_asked(stays).min(bounds.max),
             stays: stays.min(bounds.max),
-            running: cluster.at_least_entry().min(bounds.max),
+            running: cluster.at_least_entry(running).min(bounds.max),
             ready: row.ready_or_min(told).min(bounds.max),
             due: running.min(target.max).max(target.min).min(bounds.max),
         }

@@ -2,7 +2,7 @@
 
 use decision::load::Load;
 use decision::plan::{
-    Assist, Bounds, Cause, Cluster, ClusterState, Hpa, Limits, Lost, Memory, Policy, REPLACEMENT, Reach,
+    Assist, Bounds, Cause, Cluster, ClusterState, Hpa, Limits, Lost, Memory, Moved, Policy, REPLACEMENT, Reach,
     ReplacementMin, Request, ScaleUpBlock,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -121,8 +121,7 @@ fn memory() -> impl Strategy<Value = Memory> {
     let now = (stuck, ago(), ago(), 0..9_u32, assist, any::<bool>());
     (now, floor(), lost()).prop_map(|((stuck, gave, got, helped, assist, zero), floor, lost)| Memory {
         scale_up_blocked: stuck,
-        last_donated: gave,
-        last_received: got,
+        moved: if gave > got { gave.map(Moved::Donated) } else { got.map(Moved::Received) },
         covered_replicas: helped,
         assist,
         scaled_to_zero: zero,

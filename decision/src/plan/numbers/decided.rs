@@ -6,29 +6,19 @@ use crate::split::Replicas;
 
 /// What it runs or should run.
 impl Row<'_> {
-    /// Its running replicas, or those that it was asked to run in place of others.
-    pub(in crate::plan) fn asked(&self) -> Replicas {
-        self.cluster.may_run().max(self.memory.replacement_replicas())
+    /// `replicas` that it runs, or those that it was asked to run in place of others.
+    pub(in crate::plan) fn or_asked(&self, replicas: Replicas) -> Replicas {
+        replicas.max(self.memory.replacement_replicas())
     }
 
-    /// As [`Self::asked`], without the extra pods of a rollout.
-    pub(in crate::plan) fn asked_without_surge(&self) -> Replicas {
-        self.cluster.may_run_without_surge().max(self.memory.replacement_replicas())
+    /// Its running replicas, or those that it was asked to run in place of others.
+    pub(in crate::plan) fn asked(&self) -> Replicas {
+        self.or_asked(self.cluster.may_run())
     }
 
     /// As [`Self::asked`], and at least one where it has an entry: these must not be taken from it.
     pub(in crate::plan) fn busy(&self) -> Replicas {
-        self.cluster.at_least_entry().max(self.memory.replacement_replicas())
-    }
-
-    /// As [`Self::asked`], without those that go: above its written max, or without an entry.
-    pub(in crate::plan) fn will_run(&self) -> Replicas {
-        self.cluster.may_run_without_surge().min(self.cluster.stays_at_most()).max(self.memory.replacement_replicas())
-    }
-
-    /// As [`Self::asked`], but ready ones only, without those that go.
-    pub(in crate::plan) fn serves(&self) -> Replicas {
-        self.cluster.ready_without_surge().min(self.cluster.stays_at_most()).max(self.memory.replacement_replicas())
+        self.or_asked(self.cluster.at_least_entry(self.cluster.may_run()))
     }
 
     /// Its ready replicas, and its min; 1 where there is already an entry. Unknown ones count as ready, but where others
@@ -36,7 +26,7 @@ impl Row<'_> {
     pub(in crate::plan) fn ready_or_min(&self, told: bool) -> Replicas {
         let unknown = self.cluster.is_unknown() && !(told && self.cluster.is_unseen());
         let ready = if unknown { self.cluster.may_run() } else { self.cluster.ready };
-        self.cluster.one_where_entered(ready).max(self.bounds.min)
+        self.cluster.at_least_entry(ready).max(self.bounds.min)
     }
 
     /// Replicas that its HPA wants, as far as that is known.
@@ -51,14 +41,9 @@ impl Row<'_> {
         self.cluster.hpa_desired.filter(|_| asks).unwrap_or_default()
     }
 
-    /// Replicas that it should run at once, in place of others or to help them.
-    fn ordered(&self) -> Replicas {
-        self.memory.assist.map_or(0, |assist| assist.replicas).max(self.memory.replacement_replicas())
-    }
-
     /// Replicas that it reports, or should run at once.
     pub(in crate::plan) fn reported_or_ordered(&self) -> Replicas {
-        self.cluster.current.unwrap_or_default().max(self.ordered())
+        self.cluster.current.unwrap_or_default().max(self.memory.ordered())
     }
 
     /// Replicas that it reports, may run or want by itself, or should run at once.

@@ -83,18 +83,8 @@ impl Cluster<'_> {
         self.may_run().min(self.may_run_without_surge().max(self.written().unwrap_or_default().max))
     }
 
-    /// As [`Self::may_run`], and at least one where it has an entry: an HPA without one may wait like a new cluster.
-    pub(in crate::plan) fn at_least_entry(&self) -> Replicas {
-        self.one_where_entered(self.may_run())
-    }
-
-    /// As [`Self::at_least_entry`], without the extra pods of a rollout.
-    pub(in crate::plan) fn at_least_entry_without_surge(&self) -> Replicas {
-        self.one_where_entered(self.may_run_without_surge())
-    }
-
-    /// `replicas`, and at least one where it has an entry.
-    pub(super) fn one_where_entered(&self, replicas: Replicas) -> Replicas {
+    /// `replicas`, and at least one where it has an entry: an HPA without one may wait like a new cluster.
+    pub(in crate::plan) fn at_least_entry(&self, replicas: Replicas) -> Replicas {
         replicas.max(self.entry.is_some().into())
     }
 
@@ -161,9 +151,9 @@ impl Cluster<'_> {
         self.may_run_without_surge().min(most)
     }
 
-    /// The most replicas that stay: those within its written max, as long as it has an entry.
-    pub(super) fn stays_at_most(&self) -> Replicas {
-        self.entry.map_or(0, |_| self.written().map_or(Replicas::MAX, |written| written.max))
+    /// Those of its `replicas` that stay: the ones within its written max, as long as it has an entry.
+    pub(in crate::plan) fn staying(&self, replicas: Replicas) -> Replicas {
+        self.entry.map_or(0, |_| self.written().map_or(replicas, |written| replicas.min(written.max)))
     }
 
     /// Replicas that a leaving cluster may still run: none when it has left the binding, and at most the max last

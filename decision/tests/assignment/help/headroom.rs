@@ -2,8 +2,8 @@
 
 use decision::hpa::behavior::Select;
 use decision::plan::{
-    Action, Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Plan, Policy, Reason, Request, ScaleUpBlock,
-    Why, plan,
+    Action, Bounds, Cause, Cluster, ClusterState, Hpa, HpaVersion, Memory, Moved, Plan, Policy, Reason, Request,
+    ScaleUpBlock, Why, plan,
 };
 use jiff::SignedDuration;
 
@@ -258,11 +258,11 @@ fn what_limited_the_split_of_the_user_for_a_moment_limits_it_no_longer() {
 #[test]
 fn within_the_window_nobody_gets_back_what_it_gave() {
     let mut request = at_max(Policy::Aggregated);
-    request.clusters[0].memory.last_donated = ago(299);
+    request.clusters[0].memory.moved = ago(299).map(Moved::Donated);
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 8), ("m2", 1, 14)]));
-    request.clusters[0].memory.last_donated = ago(300);
+    request.clusters[0].memory.moved = ago(300).map(Moved::Donated);
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 13), ("m2", 1, 9)]));
-    request.clusters[1].memory.last_received = ago(299);
+    request.clusters[1].memory.moved = ago(299).map(Moved::Received);
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 8), ("m2", 1, 14)]));
 }
 
@@ -270,7 +270,8 @@ fn within_the_window_nobody_gets_back_what_it_gave() {
 fn a_cluster_that_is_back_receives_its_headroom_with_its_hpa() {
     let mut request = at_max(Policy::Aggregated);
     let m2 = &mut request.clusters[1];
-    (m2.hpa, m2.hpa_desired_confirmed, m2.load, m2.memory.last_received) = (None, None, None, ago(400));
+    (m2.hpa, m2.hpa_desired_confirmed, m2.load) = (None, None, None);
+    m2.memory.moved = ago(400).map(Moved::Received);
     let mut waiting = request.clone();
     waiting.clusters[1].hpa = Some(Hpa {
         written: None,
@@ -280,20 +281,22 @@ fn a_cluster_that_is_back_receives_its_headroom_with_its_hpa() {
         scale_down_disabled: false,
     });
     let seen = plan(&waiting);
-    assert_eq!(of(&seen, "m2").received(&waiting), ago(400), "the old HPA is still there");
+    assert_eq!(of(&seen, "m2").moved(&waiting).map(Moved::at), ago(400), "the old HPA is still there");
     let seen = plan(&request);
     let written = seen.now().any(|step| matches!(step.action, Action::ApplyHpa { cluster: "m2", .. }));
     assert!(written, "{:?}", seen.steps);
-    assert_eq!(of(&seen, "m2").memory.last_received, Some(NOW));
+    assert_eq!(of(&seen, "m2").memory.received(), Some(NOW));
 
     let mut begun = at_max(Policy::Aggregated);
-    begun.clusters[1].memory.last_received = Some(NOW);
+    begun.clusters[1].memory.moved = Some(Moved::Received(NOW));
     begun.now += WINDOW - SignedDuration::from_secs(1);
     assert_eq!(targets(&plan(&begun)), named([("m1", 1, 8), ("m2", 1, 14)]));
     begun.now += SignedDuration::from_secs(1);
     let later = plan(&begun);
     assert_eq!(targets(&later), named([("m1", 1, 13), ("m2", 1, 9)]));
-    assert_eq!(of(&later, "m2").received(&begun), None, "the window is over");
+    assert_eq!(of(&later, "m2").memory.donated(), Some(begun.now), "the window is over");
+    let memory = Memory { moved: Some(Moved::Received(NOW)), ..Memory::default() };
+    assert_eq!(decision::plan::Share { memory, ..*of(&later, "m2") }.moved(&begun), None, "and nobody needs the time");
 }
 
 #[test]

@@ -66,8 +66,8 @@ fn scales(plan: &Plan<'_>) -> Vec<(String, u32, Why)> {
 }
 
 fn assists(plan: &Plan<'_>) -> Vec<(String, u32)> {
-    let assist = |share: &decision::plan::Share<'_>| Some((share.cluster.to_owned(), share.memory.assist?.replicas));
-    plan.shares.iter().filter_map(assist).collect()
+    let assist = |share: &decision::plan::Share<'_>| (share.cluster.to_owned(), share.memory.ordered());
+    plan.shares.iter().map(assist).filter(|(_, replicas)| *replicas > 0).collect()
 }
 
 fn room(name: &'static str, available: u32) -> Cluster<'static> {

@@ -1,7 +1,7 @@
 //! Tiers: a lower one gets headroom only when those above cannot run what is asked for.
 
 use decision::load::Load;
-use decision::plan::{Action, Bounds, Cluster, ClusterState, Hpa, Policy, Request, plan};
+use decision::plan::{Action, Bounds, Cluster, ClusterState, Hpa, Moved, Policy, Request, plan};
 
 use super::headroom::g8;
 use super::{MINUTE, TWICE, ago, at_rest, room};
@@ -10,7 +10,8 @@ use crate::assignment::cases::{named, runs, targets};
 #[test]
 fn pods_without_a_node_open_the_next_tier_at_once_whatever_moved_before() {
     let mut request = g8();
-    (request.clusters[0].memory.last_received, request.clusters[1].memory.last_donated) = (ago(30), ago(30));
+    request.clusters[0].memory.moved = ago(30).map(Moved::Received);
+    request.clusters[1].memory.moved = ago(30).map(Moved::Donated);
     assert_eq!(targets(&plan(&request)), named([("m1", 8, 10), ("m2", 1, 14)]));
     let m2 = &mut request.clusters[1];
     (m2.current, m2.ready, m2.hpa_desired_confirmed, m2.load) = (Some(1), 1, Some(1), Some(TWICE));

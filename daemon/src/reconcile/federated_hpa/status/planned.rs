@@ -86,7 +86,7 @@ fn desired(view: &View, observed: &Observed<'_>, plan: &Plan<'_>) -> Vec<Cluster
     let kept: HashMap<&str, &ClusterHPADesired> = view.federated_hpa.desired().collect();
     let write = |share: &Share<'_>| {
         let mut share = *share;
-        share.memory.last_received = share.received(&observed.request);
+        share.memory.moved = share.moved(&observed.request);
         convert::memory::write(&share, kept.get(share.cluster).copied())
     };
     plan.shares.iter().map(write).collect()

@@ -82,8 +82,9 @@ impl Reporter {
             {
                 self.record_normal(leader, entry, "ScaleUpBlocked", format!("{} cannot scale: {cause}", share.cluster));
             }
-            if let Some(assist) = after.assist.filter(|assist| before.assist != Some(*assist)) {
-                let note = format!("{} takes over {} replicas: {}", share.cluster, assist.replicas, Why::ScaleAssisted);
+            let ordered = after.ordered();
+            if ordered > before.ordered() {
+                let note = format!("{} takes over {ordered} replicas: {}", share.cluster, Why::ScaleAssisted);
                 self.record_normal(leader, entry, Why::ScaleAssisted.code(), note);
             }
             let why = if after.scaled_to_zero { Why::ScaledToZero } else { Why::ScaledFromZero };
