@@ -347,11 +347,14 @@ pub struct ClusterHPADesired {
     /// Replicas that the other clusters ran when it stopped answering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_replicas: Option<i32>,
+    /// When Karmada's own failover took the workload away from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eviction_time: Option<Time>,
     /// How often it failed recently, or Karmada's own failover took the workload away from it; each time doubles the time
     /// that it is waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<i32>,
-    /// When that last happened.
+    /// When it last failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure_time: Option<Time>,
 }

@@ -1,5 +1,7 @@
 //! The objects of users and of Karmada: wire types, schemas and CEL rules. No I/O, no decisions.
 
+#![warn(unused_crate_dependencies)]
+
 mod cel;
 pub mod cluster;
 pub mod crd;

@@ -257,8 +257,7 @@ impl Scene {
     pub fn is_evicted_again(&self) -> bool {
         let laws = self.watched.laws();
         let world = laws.world();
-        let evicted = |(cluster, failed): &(String, _)| world.is_evicted(cluster, *failed);
-        world.federated.values().any(|hpa| hpa.held && hpa.failed.iter().any(evicted))
+        world.federated.values().any(|hpa| hpa.held && hpa.evicted.iter().any(|cluster| world.answers(cluster)))
     }
 
     /// Objects of which the status says that something is yet to be done.

@@ -49,6 +49,7 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
             since,
         }),
         other_replicas: desired.other_replicas.map(replicas),
+        evicted: since(&desired.eviction_time),
         failures: desired
             .failures
             .zip(since(&desired.last_failure_time))
@@ -71,6 +72,7 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         replacement_min,
         lost,
         other_replicas,
+        evicted,
         failures,
     } = share.memory;
     let scale_ups: Vec<RecentScaleUp> = scale_ups
@@ -98,6 +100,7 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         uncovered_replicas: lost.filter(|lost| lost.uncovered > 0).map(|lost| number(lost.uncovered)),
         lost_time: lost.and_then(|lost| stored(lost.since)),
         other_replicas: other_replicas.map(number),
+        eviction_time: evicted.and_then(stored),
         failures: failures.map(|failures| number(failures.times)),
         last_failure_time: failures.and_then(|failures| stored(failures.last)),
     }
@@ -122,6 +125,7 @@ mod tests {
             replacement_min: Some(ReplacementMin { replicas: 5, since: at(50) }),
             lost: Some(Lost { replicas: 6, uncovered: 2, since: at(60) }),
             other_replicas: Some(8),
+            evicted: Some(at(70)),
             failures: Some(Failed { times: 2, last: at(80) }),
         };
         let target = Bounds { min: 1, max: 9 };

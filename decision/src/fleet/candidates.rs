@@ -269,7 +269,7 @@ impl<'a> Look<'_, 'a> {
             chosen,
             held: past.held.contains(name),
             dying: past.dying.contains(name),
-            evicting: past.evicting.contains(name),
+            evicted: past.evicted.get(name).copied(),
             failed: past.failed.get(name).copied(),
             resumed: past.resumed,
             waits: self.paused || past.may_fail.as_ref().is_some_and(|may| !may.contains(name)),

@@ -26,9 +26,9 @@ pub struct Facts {
     pub held: bool,
     /// Whether that is nothing but an HPA which is being deleted.
     pub dying: bool,
-    /// Whether Karmada evicts the workload from it now, and not for a taint.
-    pub evicting: bool,
-    /// How often it failed recently, with such evictions.
+    /// When Karmada's own failover evicted the workload from it.
+    pub evicted: Option<Timestamp>,
+    /// How often it failed recently, with that eviction.
     pub failed: Option<Failed>,
     /// When failover was last resumed: its toleration begins no earlier.
     pub resumed: Option<Timestamp>,
@@ -49,8 +49,7 @@ pub struct Facts {
 /// A cluster that answers but has a NoExecute taint past its toleration must leave like one that is not a candidate: it
 /// can still lower its bounds, so law 2 applies to it without an exception. The same holds for a cluster that Karmada's
 /// own failover has begun to evict; it stays out for as long as the toleration of a failed cluster, and for longer when
-/// that happened again. Such an eviction is a failure of a cluster that was Ready: of all others the condition changed
-/// after they failed.
+/// that happened again.
 #[must_use]
 pub fn judge(
     member: &Member<'_>,
@@ -59,7 +58,7 @@ pub fn judge(
     facts: Facts,
     now: Timestamp,
 ) -> Judgement {
-    let Facts { chosen, held, dying, evicting, failed, resumed, waits } = facts;
+    let Facts { chosen, held, dying, evicted, failed, resumed, waits } = facts;
     let ends = |taint: &Taint<'_>| patience.tolerated(taint, tolerations, failed, now);
     let over = |end: Tolerated| matches!(end, Tolerated::Until(end) if end <= now);
     let later = |end: Tolerated| match end {
@@ -78,9 +77,7 @@ pub fn judge(
         let failed = failed.filter(|failed| !failed.ran_ahead(now)).zip(added);
         failed.is_some_and(|(failed, added)| failed.last >= added)
     };
-    let ready = |failed: Failed| member.answers() && member.since.is_none_or(|since| since < failed.last);
-    let evicted = failed.filter(|failed| !failed.is_forgotten(now) && (evicting || ready(*failed)));
-    let out = evicted.and_then(|failed| patience.stays_out(failed)).filter(|end| *end > now);
+    let out = evicted.and_then(|evicted| patience.stays_out(evicted, failed, now)).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
         let end = ends(&Taint { added: taint.added.max(resumed), ..taint.clone() });
         // Other clusters have had its share since then: do not wait a second time. Its condition may change while it is
@@ -260,34 +257,15 @@ mod tests {
 
     #[test]
     fn one_that_karmada_evicts_leaves_and_stays_out_as_long_as_one_that_failed() {
-        let facts = |held, times, last| {
-            let failed = Some(Failed { times, last: at(last) });
-            Facts { chosen: true, held, failed, ..Facts::default() }
-        };
-        let since = |second| Member { since: Some(at(second)), ..ready(Readiness::Ready) };
-        let judged = |member: &Member<'_>, facts| judge(member, &[], &Patience::default(), facts, NOW);
+        let facts = |held, evicted| Facts { chosen: true, held, evicted: Some(at(evicted)), ..Facts::default() };
+        let member = ready(Readiness::Ready);
+        let judged = |facts| judge(&member, &[], &Patience::default(), facts, NOW);
         let leaves = Judgement { state: ClusterState::Leaving { evicted: true }, next: Some(at(1_200)) };
-        assert_eq!(judged(&since(100), facts(true, 1, 900)), leaves);
-        assert_eq!(judged(&since(100), facts(false, 1, 900)), Judgement { state: ClusterState::Lost, ..leaves });
-        assert_eq!(judged(&since(100), facts(false, 1, 700)).state, ClusterState::Serving);
-        let again = judged(&since(100), facts(false, 2, 700));
-        assert_eq!(again, Judgement { state: ClusterState::Lost, next: Some(at(1_300)) });
-        assert_eq!(judged(&since(950), facts(true, 1, 900)).state, ClusterState::Serving, "it did not answer then");
-        let evicting = Facts { evicting: true, ..facts(true, 1, 900) };
-        assert_eq!(judged(&since(950), evicting), leaves);
-        assert_eq!(judged(&ready(Readiness::NotReady(at(950))), evicting).state, ClusterState::Lost);
-    }
-
-    #[test]
-    fn what_a_user_drains_has_not_failed_and_one_that_is_ready_again_failed_before() {
-        let of = |key: &'static str, readiness| {
-            let taint = Taint { key: key.into(), effect: NO_EXECUTE.into(), added: Some(at(500)), ..Taint::default() };
-            Member { taints: vec![taint], since: Some(at(600)), ..ready(readiness) }
-        };
-        assert_eq!(of("k", Readiness::Ready).failed(at(900)), None);
-        assert_eq!(of(NOT_READY, Readiness::Ready).failed(at(900)), Some(at(600)));
-        assert_eq!(of(NOT_READY, Readiness::Ready).failed(at(550)), Some(at(550)));
-        assert_eq!(of("k", Readiness::NotReady(at(600))).failed(at(900)), Some(at(900)));
+        assert_eq!(judged(facts(true, 900)), leaves);
+        assert_eq!(judged(facts(false, 900)), Judgement { state: ClusterState::Lost, ..leaves });
+        assert_eq!(judged(facts(false, 700)).state, ClusterState::Serving);
+        let again = Facts { failed: Some(Failed { times: 2, last: at(700) }), ..facts(false, 700) };
+        assert_eq!(judged(again), Judgement { state: ClusterState::Lost, next: Some(at(1_300)) });
     }
 
     #[test]

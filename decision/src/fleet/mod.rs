@@ -21,7 +21,7 @@ use jiff::Timestamp;
 
 use super::subject::Text;
 use api_enablements::ApiEnablements;
-use taint::{NOT_READY, Taint, UNREACHABLE};
+use taint::Taint;
 
 /// A member cluster as its `Cluster` object describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,17 +53,6 @@ impl Member<'_> {
     #[must_use]
     pub fn answers(&self) -> bool {
         self.readiness == Readiness::Ready && !self.deleting
-    }
-
-    /// When it failed, where Karmada evicted for a taint then: what a user drains has not failed, and a taint that it has
-    /// for having failed goes moments after it is Ready again.
-    #[must_use]
-    pub fn failed(&self, evicted: Timestamp) -> Option<Timestamp> {
-        if !self.answers() {
-            return Some(evicted);
-        }
-        let unready = self.taints.iter().any(|taint| matches!(&*taint.key, NOT_READY | UNREACHABLE));
-        unready.then(|| self.since.map_or(evicted, |since| since.min(evicted)))
     }
 }
 

@@ -42,8 +42,8 @@ pub struct Past<'a> {
     pub dying: BTreeSet<&'a str>,
     /// Clusters that owe replicas ([`Memory::owes`](crate::plan::Memory::owes)), whether or not they hold an HPA.
     pub known: BTreeSet<&'a str>,
-    /// Clusters that Karmada evicts the workload from now, and not for a taint.
-    pub evicting: BTreeSet<&'a str>,
+    /// When Karmada's own failover evicted the workload from them.
+    pub evicted: BTreeMap<&'a str, Timestamp>,
     /// Clusters that failed recently.
     pub failed: BTreeMap<&'a str, Failed>,
     /// When failover was last resumed after a pause: no toleration begins earlier.
@@ -96,12 +96,13 @@ impl Patience {
         end.map_or(Tolerated::Forever, Tolerated::Until)
     }
 
-    /// Until when a cluster stays out that Karmada's own failover evicted when it last failed: for the toleration of a
-    /// failed cluster, twice as long for each recent failure before that.
+    /// Until when a cluster stays out that Karmada's own failover evicted: for the toleration of a failed cluster, twice
+    /// as long for each recent failure before that.
     #[must_use]
-    pub fn stays_out(&self, failed: Failed) -> Option<Timestamp> {
-        let before = failed.times.saturating_sub(1).min(MOST_TIMES_OUT);
-        failed.last.checked_add(doubled(self.not_ready, before)).ok()
+    pub fn stays_out(&self, evicted: Timestamp, failed: Option<Failed>, now: Timestamp) -> Option<Timestamp> {
+        let failed = failed.filter(|failed| !failed.is_forgotten(now));
+        let before = failed.map_or(0, |failed| failed.times.saturating_sub(1)).min(MOST_TIMES_OUT);
+        evicted.checked_add(doubled(self.not_ready, before)).ok()
     }
 }
 
@@ -141,9 +142,12 @@ mod tests {
     #[test]
     fn a_cluster_that_is_evicted_again_stays_out_for_longer_each_time() {
         let at = |second| Timestamp::constant(second, 0);
-        let out = |times| Patience::default().stays_out(Failed { times, last: at(1_000) }).unwrap();
-        assert_eq!([1, 2, 3, 4].map(out), [at(1_300), at(1_600), at(2_200), at(3_400)]);
-        assert_eq!(out(9), at(3_400), "it comes back before the failures are forgotten");
+        let out = |failed, now| Patience::default().stays_out(at(1_000), failed, at(now)).unwrap();
+        let failed = |times| Some(Failed { times, last: at(1_000) });
+        assert_eq!([out(None, 1_010), out(failed(1), 1_010)], [at(1_300); 2]);
+        assert_eq!([2, 3, 4].map(|times| out(failed(times), 1_010)), [at(1_600), at(2_200), at(3_400)]);
+        assert_eq!(out(failed(9), 1_010), at(3_400), "it comes back before the failures are forgotten");
+        assert_eq!(out(failed(9), 90_000), at(1_300), "long ago");
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Memory {
     pub lost: Option<Lost>,
     /// Replicas that the other clusters ran when it stopped answering.
     pub other_replicas: Option<Replicas>,
+    /// When Karmada's own failover evicted the workload from it.
+    pub evicted: Option<Timestamp>,
     /// How often it failed recently.
     pub failures: Option<Failed>,
 }
@@ -124,8 +126,9 @@ impl Failed {
 
     /// Counts an eviction by Karmada's own failover as a failure, once.
     #[must_use]
-    pub fn with_eviction(before: Option<Self>, evicted: Timestamp) -> Self {
-        before.filter(|before| before.last >= evicted).unwrap_or_else(|| Self::again(before, evicted))
+    pub fn with_eviction(before: Option<Self>, evicted: Option<Timestamp>) -> Option<Self> {
+        let counts = |evicted: &Timestamp| before.is_none_or(|before| before.last < *evicted);
+        evicted.filter(counts).map(|evicted| Self::again(before, evicted)).or(before)
     }
 }
 
@@ -231,11 +234,12 @@ mod tests {
     #[test]
     fn an_eviction_counts_as_one_failure() {
         let at = |second| Timestamp::constant(second, 0);
-        let failed = |times, last| Failed { times, last: at(last) };
-        let with = |before, evicted| Failed::with_eviction(Some(before), at(evicted));
-        assert_eq!([Failed::with_eviction(None, at(100)), with(failed(1, 100), 100)], [failed(1, 100); 2]);
+        let failed = |times, last| Some(Failed { times, last: at(last) });
+        let with = |before, evicted| Failed::with_eviction(before, Some(at(evicted)));
+        assert_eq!([with(None, 100), with(failed(1, 100), 100)], [failed(1, 100); 2]);
         assert_eq!(with(failed(1, 100), 500), failed(2, 500));
         assert_eq!(with(failed(2, 600), 500), failed(2, 600), "it failed after that");
         assert_eq!(with(failed(3, 100), 4_000), failed(1, 4_000), "that was long ago");
+        assert_eq!(Failed::with_eviction(failed(1, 100), None), failed(1, 100));
     }
 }

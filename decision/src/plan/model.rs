@@ -185,7 +185,7 @@ pub(super) fn shares<'a>(rows: &[Row<'a>], now: Timestamp) -> Vec<Share<'a>> {
         };
         let failures = memory.failures.filter(|failures| !failures.is_forgotten(now));
         let replacement_min = memory.lost.map_or(memory.replacement_min, |lost| unserved(cluster, lost));
-        let memory = Memory { replacement_min, failures, ..memory };
+        let memory = Memory { replacement_min, evicted: None, failures, ..memory };
         Some(Share { cluster: cluster.name, target, now: now_bounds, reason, hold, memory })
     };
     let mut shares = Vec::with_capacity(rows.len());
@@ -220,17 +220,18 @@ pub(super) fn follow(shares: &mut [Share<'_>], steps: &[Step<'_>]) {
 
 /// The share with the state to store for a cluster that does not take part.
 pub(super) fn replaced<'a>(cluster: &'a Cluster<'a>, lost: Option<Lost>, now: Timestamp) -> Option<Share<'a>> {
-    let Memory { scale_ups, failures, lost: before, .. } = cluster.memory;
+    let Memory { scale_ups, evicted, failures, lost: before, .. } = cluster.memory;
     let holds = cluster.written().is_some() && failures.is_none();
     let fails = cluster.state == ClusterState::Lost && before.is_none();
     let fails = fails && (lost.is_some() && is_known(cluster) || holds);
     let failures = if fails { Some(Failed::again(failures, now)) } else { failures };
     let failures = failures.filter(|failures| !failures.is_forgotten(now));
+    let evicted = evicted.filter(|_| failures.is_some());
     if lost.is_none() && failures.is_none() {
         return None;
     }
     let replacement_min = lost.and_then(|lost| unserved(cluster, lost));
-    let memory = Memory { scale_ups, replacement_min, lost, failures, ..Memory::default() };
+    let memory = Memory { scale_ups, replacement_min, lost, evicted, failures, ..Memory::default() };
     let (target, now) = (Bounds::NONE, Bounds::NONE);
     Some(Share { cluster: cluster.name, target, now, reason: Reason::Replaced, hold: None, memory })
 }

@@ -189,7 +189,7 @@ fn a_cluster_of_another_group_that_was_evicted_is_remembered_for_an_hour() {
     let kept = |later| {
         let mut request = request(total(1, 9), Policy::Aggregated, vec![runs("a", 3)]);
         let last = request.now;
-        let memory = Memory { failures: Some(Failed { times: 2, last }), ..Memory::default() };
+        let memory = Memory { evicted: Some(last), failures: Some(Failed { times: 2, last }), ..Memory::default() };
         let b = Cluster { is_candidate: false, state: ClusterState::Lost, memory, ..cluster("b") };
         request.clusters.push(b);
         request.now += SignedDuration::from_secs(later);

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use decision::hpa::behavior::{Policy as ScalingPolicy, Rules, Select, Unit};
-use decision::plan::{Action, Bounds, Failed, Memory, Plan, Purge, Request, ScaleUp, plan};
+use decision::plan::{Action, Bounds, Memory, Plan, Purge, Request, ScaleUp, plan};
 use jiff::{SignedDuration, Timestamp};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -52,16 +52,18 @@ fn memory(memory: &Memory) -> String {
         replacement_min: floor,
         lost,
         other_replicas: others,
+        evicted,
         failures: failed,
     } = memory;
     format!(
-        "{:?} {:?} {helped} {:?} {:?} {zero} {:?} {:?} {others:?} {:?}",
+        "{:?} {:?} {helped} {:?} {:?} {zero} {:?} {:?} {others:?} {} {:?}",
         stuck.map(|stuck| (stuck.cause.code(), seconds(Some(stuck.since)))),
         moved.map(|moved| (memory.donated().is_some(), seconds(Some(moved.at())))),
         assist.map(|assist| (assist.replicas, seconds(Some(assist.since)))),
         scale_ups.iter().map(|ScaleUp { replicas, at }| (replicas, seconds(at))).collect::<Vec<_>>(),
         floor.map(|floor| (floor.replicas, seconds(Some(floor.since)))),
         lost.map(|lost| (lost.replicas, lost.uncovered, seconds(Some(lost.since)))),
+        seconds(*evicted),
         failed.map(|failed| (failed.times, seconds(Some(failed.last)))),
     )
 }
@@ -144,7 +146,7 @@ fn change(request: &mut Request<'static>, random: &mut Random) {
             7 => cluster.reach.own_zero = true,
             8 => cluster.usage_limit = Some(random.below(20) as u32),
             9 => cluster.memory.other_replicas = Some(random.below(30) as u32),
-            10 => cluster.memory.failures = ago(random).map(|last| Failed { times: 1, last }),
+            10 => cluster.memory.evicted = ago(random),
             _ => {}
         }
         if random.below(2) == 0 {

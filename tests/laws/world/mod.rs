@@ -110,8 +110,8 @@ pub struct Federated {
     pub held: bool,
     /// What its status gives each cluster.
     pub desired: BTreeMap<String, Desired>,
-    /// Clusters that have failed and have no bounds, and when.
-    pub failed: Vec<(String, Timestamp)>,
+    /// Clusters that Karmada's own failover took the workload away from, and that wait to be tried again.
+    pub evicted: Vec<String>,
     pub conditions: Vec<Condition>,
     pub current: i64,
     pub is_current: bool,
@@ -305,12 +305,6 @@ impl World {
     /// Whether a cluster is there and says so.
     pub fn answers(&self, cluster: &str) -> bool {
         self.clusters.get(cluster).is_some_and(|place| place.ready && !place.deleting)
-    }
-
-    /// Whether a cluster has answered since before it failed: Karmada's own failover took the workload away from it.
-    pub fn is_evicted(&self, cluster: &str, failed: Timestamp) -> bool {
-        let before = |place: &Place| place.since.is_none_or(|since| since < failed);
-        self.answers(cluster) && self.clusters.get(cluster).is_some_and(before)
     }
 
     /// The Work of a FederatedHPA for a cluster.

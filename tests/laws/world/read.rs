@@ -68,9 +68,8 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         let (share, helps) = (replicas("/minReplicas"), replicas("/assistReplicas"));
         (text(one, "/clusterName").to_owned(), Desired { share, bounds: Bounds { min, ..bounds }, helps })
     };
-    let out = desired.clone().filter(|one| one.get("maxReplicas").is_none());
-    let failed = |one| Some((text(one, "/clusterName").to_owned(), text(one, "/lastFailureTime").parse().ok()?));
-    let failed = out.filter_map(failed).collect();
+    let out = desired.clone().filter(|one| !text(one, "/evictionTime").is_empty());
+    let evicted = out.map(|one| text(one, "/clusterName").to_owned()).collect();
     let chooses = ["/spec/clusterAffinity", "/spec/federatedHPAAssignment"].map(|path| at(object, path).cloned());
     let chooses = chooses.map(Option::unwrap_or_default);
     let narrowed =
@@ -97,7 +96,7 @@ pub(super) fn federated(object: &Value, before: Option<Federated>, now: Timestam
         deleting: deleting(object),
         held: items(object, "/metadata/finalizers").iter().any(|name| name == names::FINALIZER),
         desired: desired.map(given).collect(),
-        failed,
+        evicted,
         conditions: conditions.collect(),
         current: int(object, "/status/currentReplicas").unwrap_or_default(),
         is_current: int(object, "/status/observedGeneration") == int(object, "/metadata/generation"),

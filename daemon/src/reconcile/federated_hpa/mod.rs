@@ -3,7 +3,7 @@
 //! the steps. In Centralized mode one computation scales the workload (docs/centralized.md#what-it-does).
 //!
 //! In order of reading: `cache`, `observe`, `manifest`, `ownership`, `write` and `status`; `worker`, which has what all reconciles
-//! share; `reconcile` with its parts (`progress`, `preflight`, `adopt`, `publish`, `sweep`, ...); `scaling`, the same for
+//! share; `reconcile` with its parts (`progress`, `preflight`, `adopt`, `publish`, `orphans`, ...); `scaling`, the same for
 //! Centralized mode; `engine`, which runs them; and `drill`, `drills` and
 //! `coverage`, which ask what a loss would mean.
 

@@ -256,6 +256,7 @@ fn a_cluster_that_was_evicted_from_a_group_before_the_observed_one_is_remembered
     let group_of = |times, now| {
         let past = Past {
             held: BTreeSet::from(["b"]),
+            evicted: BTreeMap::from([("a", evicted)]),
             failed: BTreeMap::from([("a", Failed { times, last: evicted })]),
             scheduled: Some(evicted),
             ..Past::default()

@@ -1,6 +1,6 @@
 //! What is known of each cluster: binding, reports, eviction tasks, memory. No I/O.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 
@@ -24,8 +24,6 @@ pub(super) struct KnownClusters<'a> {
     pub(super) leaving: HashMap<&'a str, Option<Timestamp>>,
     /// Clusters in which Karmada leaves a workload of another alone and fhpa has no HPA, with its messages.
     pub(super) left_alone: HashMap<&'a str, &'a str>,
-    /// Clusters that Karmada evicts the workload from, and not for a taint.
-    evicting: BTreeSet<&'a str>,
     /// Target and memory, with what Karmada's own failover evicts by now.
     pub(super) kept: HashMap<&'a str, (Option<Bounds>, Memory)>,
 }
@@ -36,14 +34,17 @@ impl<'a> KnownClusters<'a> {
         let tasks = &spec.graceful_eviction_tasks;
         let kept = view.federated_hpa.desired().map(|(cluster, kept)| (cluster, convert::memory::read(kept)));
         let mut kept: HashMap<&str, (Option<Bounds>, Memory)> = kept.collect();
-        let foreign = || tasks.iter().filter(|task| is_foreign(task));
-        for task in foreign() {
+        for task in tasks.iter().filter(|task| is_foreign(task)) {
             let Some((cluster, since)) = begun(task) else { continue };
-            let member = view.fleet.get(cluster).filter(|_| is_for_a_taint(task));
-            if let Some(failed) = member.map_or(Some(since), |(member, _)| member.failed(since)) {
-                let (_, memory) = kept.entry(cluster).or_default();
-                memory.failures = Some(Failed::with_eviction(memory.failures, failed));
+            let (_, memory) = kept.entry(cluster).or_default();
+            if is_for_a_taint(task) {
+                memory.failures = Failed::with_eviction(memory.failures, Some(since));
+            } else {
+                memory.evicted = memory.evicted.max(Some(since));
             }
+        }
+        for (_, memory) in kept.values_mut() {
+            memory.failures = Failed::with_eviction(memory.failures, memory.evicted);
         }
         Self {
             entries: binding.entries().map(|(cluster, number)| (cluster, replicas(number))).collect(),
@@ -51,10 +52,6 @@ impl<'a> KnownClusters<'a> {
             leaving: tasks.iter().map(|task| (text_of(task, "/fromCluster"), end(task))).collect(),
             // Where fhpa has an HPA, the workload was Karmada's: it goes on while Karmada and the cluster disagree.
             left_alone: binding.left_alone().filter(|(cluster, _)| view.member_hpa(cluster).is_none()).collect(),
-            evicting: foreign()
-                .filter(|task| !is_for_a_taint(task))
-                .map(|task| text_of(task, "/fromCluster"))
-                .collect(),
             kept,
         }
     }
@@ -74,7 +71,7 @@ impl<'a> KnownClusters<'a> {
             held: self.entries.keys().copied().chain(members).collect(),
             dying: dying.filter(|cluster| !self.entries.contains_key(cluster)).collect(),
             known: self.kept.iter().filter(|(_, (_, memory))| memory.owes()).map(|(name, _)| *name).collect(),
-            evicting: self.evicting.clone(),
+            evicted: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.evicted?))).collect(),
             failed: self.kept.iter().filter_map(|(name, (_, memory))| Some((*name, memory.failures?))).collect(),
             resumed: resumed(&view.federated_hpa, now),
             scheduled: binding.object.status.last_scheduled_time.as_ref().map(|time| time.0),
