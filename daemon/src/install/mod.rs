@@ -1,6 +1,6 @@
 //! Objects of fhpa in karmada-apiserver: their list, their server-side apply, their removal, and the leader's guard
-//! over them (docs/operations.md#upgrades-of-karmada). `apply`, `remove`, `members_left`, `guard`, `karmada` and `doctor` talk
-//! to the API server; the rest is without I/O.
+//! over them (docs/operations.md#upgrades-of-karmada). `apply`, `remove`, `members_left`, `guard`, `karmada` and `doctor`
+//! talk to the API server; the rest is without I/O.
 
 pub mod apply;
 pub mod compare;
