@@ -73,8 +73,9 @@ pub fn schema(crd: &Value) -> Option<&Value> {
     crd.pointer("/spec/versions/0/schema/openAPIV3Schema")
 }
 
-/// The schema of objects of `kind`, with that of their metadata, which a definition leaves to the API server. Built once.
-pub fn schema_of(kind: &str) -> Option<&'static Value> {
+/// The kinds, each with the schema of its objects and of their metadata, which a definition leaves to the API server.
+/// Built once.
+pub fn schemas() -> &'static [(&'static str, Value)] {
     static SCHEMAS: LazyLock<Vec<(&'static str, Value)>> = LazyLock::new(|| {
         let mut settings = SchemaSettings::openapi3();
         settings.inline_subschemas = true;
@@ -90,7 +91,12 @@ pub fn schema_of(kind: &str) -> Option<&'static Value> {
         };
         all().into_iter().flatten().filter_map(whole).collect()
     });
-    SCHEMAS.iter().find(|(name, _)| *name == kind).map(|(_, schema)| schema)
+    &SCHEMAS
+}
+
+/// The schema of objects of `kind`, as in [`schemas`].
+pub fn schema_of(kind: &str) -> Option<&'static Value> {
+    schemas().iter().find(|(name, _)| *name == kind).map(|(_, schema)| schema)
 }
 
 fn complete(mut crd: Value) -> Value {

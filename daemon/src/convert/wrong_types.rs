@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::api::crd::{self, schema_of};
+use crate::api::crd::schemas;
 use crate::decision::finding::{BadValue, Cause, Violation};
 use crate::decision::path::Path;
 use crate::decision::quantity;
@@ -31,12 +31,10 @@ pub(super) struct WrongType {
 
 /// The values of `object` with the wrong type; of an unknown kind none.
 pub(super) fn find(kind: &str, object: &Value) -> Vec<WrongType> {
-    static SHAPES: LazyLock<Vec<(String, Shape)>> = LazyLock::new(|| {
-        let kinds = crd::all().into_iter().flatten().filter_map(|crd| crd.pointer("/spec/names/kind")?.as_str());
-        kinds.filter_map(|kind| Some((kind.to_owned(), Shape::of(schema_of(kind)?)))).collect()
-    });
+    static SHAPES: LazyLock<Vec<(&'static str, Shape)>> =
+        LazyLock::new(|| schemas().iter().map(|(kind, schema)| (*kind, Shape::of(schema))).collect());
     let mut found = Vec::new();
-    if let Some((_, shape)) = SHAPES.iter().find(|(name, _)| name == kind) {
+    if let Some((_, shape)) = SHAPES.iter().find(|(name, _)| *name == kind) {
         walk(object, shape, &Path::Root(""), &mut found);
     }
     found

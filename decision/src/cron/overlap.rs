@@ -85,16 +85,15 @@ fn may_meet(a: &Prospect<'_>, b: &Prospect<'_>) -> bool {
 /// Whether the clock of `theirs`, which is `ahead` minutes ahead, shows one of its times at one of `ours`.
 fn times_meet(ours: &Sets, theirs: &Sets, ahead: i32) -> bool {
     let ahead = ahead.rem_euclid(24 * 60).unsigned_abs();
-    let by = ahead % 60;
-    let shown = ours.minutes << by | ours.minutes >> (60 - by);
+    let (hours, minutes) = (ahead / 60, ahead % 60);
     // Most have no minute in common.
-    shown & theirs.minutes != 0
-        && values(ours.minutes).any(|minute| {
-            let shown = minute.saturating_add(ahead);
-            let by = (shown / 60) % 24;
-            let hours = ours.hours << by | ours.hours >> (24 - by);
-            theirs.minutes & (1 << (shown % 60)) != 0 && theirs.hours & hours != 0
-        })
+    let shown = ours.minutes << minutes | ours.minutes >> (60 - minutes);
+    values(shown & theirs.minutes).any(|minute| {
+        let passed = u32::from(minute < minutes);
+        let by = hours.saturating_add(passed) % 24;
+        let shown = ours.hours << by | ours.hours >> (24 - by);
+        theirs.hours & shown != 0
+    })
 }
 
 /// Whether no field keeps two schedules apart.
