@@ -68,7 +68,7 @@ pub async fn an_eviction_that_nobody_can_replace_waits<W: World>(world: &mut W) 
     let tasks: Vec<_> = FIFTEEN.iter().filter(|(member, _)| evicted.contains(member)).map(task).collect();
     let spec = json!({"clusters": [{"name": "member3", "replicas": 2}], "gracefulEvictionTasks": tasks});
     world.edit("ResourceBinding", "evicted-deployment", json!({"spec": spec})).await;
-    world.pass(60).await;
+    world.pass(200).await;
     assert_eq!((world.least(name), world.entries(name).await), (15, vec![("member3".to_owned(), 2)]));
     world.policy(name, &MEMBERS).await;
     world.later(120, "member3 runs all", async |world| world.spread(name)[..2] == [0, 0]).await;

@@ -11,10 +11,12 @@ pub mod full_writes;
 pub mod groups;
 pub mod leaving;
 pub mod meeting;
+mod members;
 pub mod pods;
 pub mod releasing;
 pub mod requests;
 pub mod rooms;
+mod waiting;
 pub mod wanted;
 
 use std::time::Duration;
@@ -24,9 +26,11 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
+pub use members::{CORES, Loss, MEMBERS, OTHERS};
 use pods::Pods;
 use requests::resource;
 pub use requests::{apply, kind};
+pub use waiting::{in_time, within};
 pub use wanted::{deployment, federated, policy, tolerating};
 
 /// Millicores that each pod asks for; the target of the FederatedHPAs is half of it.
@@ -35,25 +39,6 @@ pub const REQUEST: u32 = 100;
 pub const SOON: u64 = 120;
 /// Longest time until Karmada tells that a member is away or back.
 const KNOWN: u64 = 120;
-/// Between two looks.
-const LOOK: Duration = Duration::from_millis(200);
-/// Names of the members.
-pub const MEMBERS: [&str; 3] = ["member1", "member2", "member3"];
-/// All but the first.
-pub const OTHERS: [&str; 2] = ["member2", "member3"];
-/// Cores of the one node of each member.
-pub const CORES: u32 = 48;
-
-/// How a member is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
-    /// Its control plane dies: connections are refused, its pods go on.
-    Dies,
-    /// Its API server hangs.
-    Hangs,
-    /// Karmada cannot reach it. Its HPAs go on.
-    Cut,
-}
 
 /// A Karmada with three members and two replicas of fhpa.
 pub trait World {
@@ -71,6 +56,9 @@ pub trait World {
 
     /// So much time goes by as this world affords, in which nothing is to happen.
     async fn rests(&self);
+
+    /// A limit: so many seconds of virtual time, and so many where machines are slow.
+    fn limit(&self, embedded: u64, real: u64) -> u64;
 
     fn now(&self) -> Timestamp;
 
@@ -406,19 +394,4 @@ pub trait World {
             panic!("pods of {name} stay after the Deployment is deleted: {spread:?} {works}");
         }
     }
-}
-
-/// Waits so long until something holds; says what does not.
-pub async fn within(seconds: u64, what: &str, holds: &mut impl AsyncFnMut() -> bool) {
-    assert!(in_time(seconds, holds).await, "not seen within {seconds} s: {what}");
-}
-
-/// Whether something holds within this time.
-pub async fn in_time(seconds: u64, holds: &mut impl AsyncFnMut() -> bool) -> bool {
-    let looks = async {
-        while !holds().await {
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(seconds), looks).await.is_ok()
 }

@@ -67,7 +67,7 @@ pub async fn a_workload_whose_policy_is_gone_keeps_its_pods<W: World>(world: &mu
     world.soon("the binding knows it", unclaimed).await;
     world.delete("FederatedHPA", name).await;
     let begun = steady();
-    world.is_gone(name, 300).await;
+    world.is_gone(name, world.limit(60, 300)).await;
     println!("  let go after {:.1?}", begun.elapsed());
     world.rests().await;
     is_let_go(world, name, 15).await;
@@ -98,7 +98,7 @@ pub async fn an_absent_karmada_costs_no_pod_at_a_release<W: World>(world: &mut W
     fifteen(world, name, 30).await;
     world.manage(false);
     world.delete("FederatedHPA", name).await;
-    world.is_gone(name, 480).await;
+    world.is_gone(name, world.limit(310, 480)).await;
     world.pass(5).await;
     let binding = world.binding(name).await.unwrap();
     assert_eq!(binding["spec"]["replicas"], 15, "{}", binding["spec"]);

@@ -62,6 +62,10 @@ impl World for Stand {
         fhpa::runtime::clock::wall()
     }
 
+    fn limit(&self, _: u64, real: u64) -> u64 {
+        real
+    }
+
     async fn rests(&self) {
         self.pass(20).await;
     }

@@ -18,10 +18,10 @@ mod restore;
 mod several;
 mod upgrade;
 mod upstream;
+mod wall;
 pub mod world;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use embedded_apiserver::ApiServer;
@@ -36,23 +36,21 @@ use fhpa::reconcile::federated_hpa::observe::capacity::{Capacity, Unknown};
 use fhpa::reconcile::federated_hpa::observe::failover;
 use fhpa::reconcile::federated_hpa::observe::live_state::LiveState;
 use fhpa::reconcile::{Controller, Options};
-use fhpa::runtime::clock;
-use fhpa::runtime::clock::WallClock;
 use fhpa::runtime::control_plane::{Bounds, bounded};
 use fhpa::runtime::leader::{Candidate, Leader, Presence, compete_seen};
 use fhpa::runtime::lifecycle::Readiness;
 use fhpa::runtime::metrics::Metrics;
 use fhpa::runtime::watch::{Readers, Watches};
 use fhpa::runtime::zones::ZoneDatabase;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::Instant;
 
+pub use self::wall::Wall;
 use crate::bed::objects::deployment;
 use crate::bed::role::{Role, limited};
 
@@ -63,45 +61,6 @@ pub fn which(verb: &str, resource: &str) -> Which {
 
 pub fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
-}
-
-/// The time of day of one machine: runs with tokio's clock, and may be set.
-#[derive(Clone)]
-pub struct Wall {
-    start: Timestamp,
-    began: Instant,
-    offset: Arc<AtomicI64>,
-}
-
-impl Wall {
-    pub fn new(start: &str) -> Self {
-        Self { start: at(start), began: clock::steady(), offset: Arc::default() }
-    }
-
-    /// A machine whose clock is ahead by so many seconds.
-    pub fn ahead(&self, seconds: i64) -> Self {
-        Self { offset: Arc::new(AtomicI64::new(seconds)), ..self.clone() }
-    }
-
-    /// Sets the clock forward, or back.
-    pub fn jump(&self, seconds: i64) {
-        self.offset.fetch_add(seconds, Ordering::SeqCst);
-    }
-
-    /// Sets the clock right.
-    pub fn correct(&self) {
-        self.offset.store(0, Ordering::SeqCst);
-    }
-
-    pub fn now(&self) -> Timestamp {
-        let elapsed = SignedDuration::try_from(self.began.elapsed()).unwrap();
-        self.start + elapsed + SignedDuration::from_secs(self.offset.load(Ordering::SeqCst))
-    }
-
-    pub fn clock(&self) -> WallClock {
-        let wall = self.clone();
-        Arc::new(move || wall.now())
-    }
 }
 
 pub struct Stage {

@@ -79,6 +79,10 @@ impl World for Embedded {
         self.stage.wall.now()
     }
 
+    fn limit(&self, embedded: u64, _: u64) -> u64 {
+        embedded
+    }
+
     async fn rests(&self) {
         self.pass(600).await;
     }

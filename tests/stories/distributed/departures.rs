@@ -76,6 +76,18 @@ pub fn counts(process: &Process, failovers: u32, replacements: u32) {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_max_replicas_leaves_no_headroom_a_quarter_of_what_leaves_is_under_way() {
+    let (stage, _one) = uneven(15, json!({"scaleAssist": false})).await;
+    stage.budget.most();
+    without_the_first(&stage).await;
+    let least = least(&stage, &ALL, 400).await;
+    assert!((13..15).contains(&least), "{least}: {:?}", stage.messages().await);
+    assert_eq!(ready(&stage, &OTHERS).await, 15, "{:?}", stage.messages().await);
+    assert!(!stage.entries().await.contains("member1"), "{}", stage.entries().await);
+    assert!(stage.budget.most() <= 15, "{}", stage.budget.history());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_is_killed_while_a_cluster_leaves_is_followed() {
     let (stage, one) = uneven(30, json!({})).await;
     let mut two = stage.controller_by_room("two");

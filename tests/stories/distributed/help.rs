@@ -183,6 +183,45 @@ async fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_ne
 }
 
 #[tokio::test(start_paused = true)]
+async fn g10_headroom_follows_the_room() {
+    let stage = fleet(&[(2, 12), (2, 12)]).await;
+    let _one = stage.leads_by_room("one").await;
+    work(&stage, 4);
+    stage.hpa(2, 20, json!({"federatedHPAAssignment": by("DynamicWeighted", json!([]))})).await;
+    stage.pass(40).await;
+    assert_eq!(stage.bounds().await, "1..10 1..10", "{:?}", stage.messages().await);
+    grow(&stage, "member2", 32).await;
+    stage.pass(120).await;
+    assert_eq!(stage.bounds().await, "1..6 1..14", "{:?}", stage.messages().await);
+    assert_eq!(stage.budget.most(), 20, "{}", stage.budget.history());
+    let still = stage.fleet.control().faults().count("patch", "works");
+    stage.pass(1_200).await;
+    assert_eq!(stage.fleet.control().faults().count("patch", "works"), still);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g11_help_goes_by_static_weight_and_does_not_wait_for_the_hpas_that_help() {
+    let stage = fleet(&[(6, 6), (2, 50), (2, 50)]).await;
+    let _one = stage.leads_by_room("one").await;
+    let weight = |at: usize, weight: i64| json!({"targetCluster": {"clusterNames": [format!("member{at}")]}, "staticWeight": weight});
+    let assignment = by("StaticWeighted", json!([weight(1, 4), weight(2, 3), weight(3, 1)]));
+    work(&stage, 10);
+    stage.hpa(8, 80, json!({"federatedHPAAssignment": assignment})).await;
+    stage.pass(20).await;
+    assert_eq!((stage.bounds().await, stage.replicas().await), ("4..40 3..30 1..10".to_owned(), "6 3 2".to_owned()));
+    // Each HPA sees the load of all: the first cannot follow, and the others have its part at once.
+    work(&stage, 18);
+    stage.pass(60).await;
+    let replicas = stage.replicas().await;
+    let parts: Vec<i32> = replicas.split(' ').map(|one| one.parse().unwrap()).collect();
+    assert_eq!(parts[0], 6, "{replicas}");
+    assert!(parts.iter().sum::<i32>() >= 18, "{replicas}");
+    assert!(stage.bounds().await.starts_with("4..6 "), "{}", stage.bounds().await);
+    assert!(told(&stage).await.contains(&"ScaleAssisted".to_owned()), "{:?}", told(&stage).await);
+    assert_eq!(stage.budget.most(), 80, "{}", stage.budget.history());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_idle_cluster_goes_to_zero_after_the_window_and_comes_back_with_the_load() {
     goes_to_zero_and_comes_back(fleet(&[(1, 20), (1, 20), (2, 20)]).await).await;
 }

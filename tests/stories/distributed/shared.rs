@@ -2,7 +2,7 @@
 
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::drill::FailureDomain;
-use fhpa::decision::fleet::toleration::Patience;
+use fhpa::decision::fleet::patience::Patience;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{int, text};
 use fhpa::playground::karmada::Timing;
