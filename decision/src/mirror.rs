@@ -184,13 +184,13 @@ pub enum Copied {
 #[derive(Clone, Debug, PartialEq)]
 pub enum MirrorState {
     /// Complete.
-    Whole,
+    Complete,
     /// Complete; the copy must be updated.
-    Uncopied(Wanted),
+    NeedsCopy(Wanted),
     /// It has lost these fields.
-    Lost(Own),
+    Pruned(Own),
     /// It has lost fields whose values are not known.
-    Unknown,
+    Unrecoverable,
 }
 
 /// The state of an object with these fields and annotations.
@@ -198,12 +198,12 @@ pub enum MirrorState {
 pub fn judge(own: &Own, notes: &Notes<'_>) -> MirrorState {
     if own.is_empty() {
         return match notes.copied() {
-            Copied::Nothing => MirrorState::Whole,
-            Copied::Fields(own) => MirrorState::Lost(own),
-            Copied::Omitted => MirrorState::Unknown,
+            Copied::Nothing => MirrorState::Complete,
+            Copied::Fields(own) => MirrorState::Pruned(own),
+            Copied::Omitted => MirrorState::Unrecoverable,
         };
     }
-    notes.outdated_by(own).map_or(MirrorState::Whole, MirrorState::Uncopied)
+    notes.outdated_by(own).map_or(MirrorState::Complete, MirrorState::NeedsCopy)
 }
 
 #[cfg(test)]
@@ -225,9 +225,9 @@ mod tests {
         let spec = own(
             &json!({"maxReplicas": 3, "mode": "Distributed", "scaleAssist": null, "clusterAffinity": {"exclude": ["a"]}}),
         );
-        let MirrorState::Uncopied(wanted) = judge(&spec, &Notes::default()) else { panic!("copied") };
+        let MirrorState::NeedsCopy(wanted) = judge(&spec, &Notes::default()) else { panic!("copied") };
         assert_eq!(wanted.spec.as_deref(), Some(r#"{"clusterAffinity":{"exclude":["a"]},"mode":"Distributed"}"#));
-        assert_eq!(judge(&spec, &notes(&wanted)), MirrorState::Whole);
+        assert_eq!(judge(&spec, &notes(&wanted)), MirrorState::Complete);
         assert_eq!(notes(&wanted).wanted(&spec), wanted);
     }
 
@@ -235,11 +235,11 @@ mod tests {
     fn fields_that_are_gone_as_a_whole_are_lost_and_others_are_edits() {
         let before = own(&json!({"mode": "Distributed", "scaleAssist": false}));
         let copy = Notes::default().wanted(&before);
-        assert_eq!(judge(&Own::new(), &notes(&copy)), MirrorState::Lost(before));
+        assert_eq!(judge(&Own::new(), &notes(&copy)), MirrorState::Pruned(before));
         let edited = own(&json!({"mode": "Centralized"}));
-        assert!(matches!(judge(&edited, &notes(&copy)), MirrorState::Uncopied(_)));
+        assert!(matches!(judge(&edited, &notes(&copy)), MirrorState::NeedsCopy(_)));
         let mode = Notes { mode: Some("Centralized"), ..Notes::default() };
-        assert_eq!(judge(&Own::new(), &mode), MirrorState::Lost(edited));
+        assert_eq!(judge(&Own::new(), &mode), MirrorState::Pruned(edited));
     }
 
     #[test]
@@ -249,15 +249,15 @@ mod tests {
             judge(&Own::new(), &Notes { spec: Some(&text), ..Notes::default() })
         };
         let others = json!({"maxReplicas": 100, "minReplicas": 50, "scaleTargetRef": {"name": "x"}, "rules": {}});
-        assert_eq!(of(others), MirrorState::Whole);
+        assert_eq!(of(others), MirrorState::Complete);
         let lost = own(&json!({"suspend": true}));
-        assert_eq!(of(json!({"maxReplicas": 100, "suspend": true})), MirrorState::Lost(lost));
+        assert_eq!(of(json!({"maxReplicas": 100, "suspend": true})), MirrorState::Pruned(lost));
     }
 
     #[test]
     fn an_object_that_was_never_copied_has_lost_nothing() {
-        assert_eq!(judge(&Own::new(), &Notes::default()), MirrorState::Whole);
-        assert_eq!(judge(&Own::new(), &Notes { spec: Some("{}"), ..Notes::default() }), MirrorState::Whole);
+        assert_eq!(judge(&Own::new(), &Notes::default()), MirrorState::Complete);
+        assert_eq!(judge(&Own::new(), &Notes { spec: Some("{}"), ..Notes::default() }), MirrorState::Complete);
     }
 
     #[test]
@@ -265,14 +265,17 @@ mod tests {
         let big = own(&json!({"mode": "Distributed", "clusterAffinity": {"exclude": ["x".repeat(LONGEST)]}}));
         let copy = Notes::default().wanted(&big);
         assert_eq!(copy.spec.as_deref(), Some(r#"{"mode":"Distributed","omitted":true}"#));
-        assert_eq!(judge(&big, &notes(&copy)), MirrorState::Whole);
-        assert_eq!(judge(&Own::new(), &notes(&copy)), MirrorState::Unknown);
+        assert_eq!(judge(&big, &notes(&copy)), MirrorState::Complete);
+        assert_eq!(judge(&Own::new(), &notes(&copy)), MirrorState::Unrecoverable);
         let small = own(&json!({"mode": "Distributed", "clusterAffinity": {"exclude": ["x".repeat(100)]}}));
         let crowded = Notes { others: ROOM - 150, ..Notes::default() };
         assert_eq!(crowded.wanted(&small).spec.as_deref(), Some(r#"{"mode":"Distributed","omitted":true}"#));
         let full = Notes { others: ROOM, ..Notes::default() };
-        assert_eq!((full.wanted(&small), judge(&small, &full)), (Wanted::default(), MirrorState::Whole));
-        assert_eq!(judge(&Own::new(), &Notes { spec: Some("[nonsense"), ..Notes::default() }), MirrorState::Unknown);
+        assert_eq!((full.wanted(&small), judge(&small, &full)), (Wanted::default(), MirrorState::Complete));
+        assert_eq!(
+            judge(&Own::new(), &Notes { spec: Some("[nonsense"), ..Notes::default() }),
+            MirrorState::Unrecoverable
+        );
     }
 
     #[test]
@@ -283,8 +286,8 @@ mod tests {
         assert_eq!((late_by(&rules, "up"), late_by(&rules, "down")), (Some(60), None));
         assert!(of_rules([("down", None)].into_iter()).is_empty());
         let of_cron = Notes { known: &OF_CRON_FEDERATED_HPA, ..notes(&copy) };
-        let MirrorState::Lost(lost) = judge(&Own::new(), &of_cron) else { panic!("lost") };
-        assert_eq!(judge(&Own::new(), &notes(&copy)), MirrorState::Whole, "a FederatedHPA has none");
+        let MirrorState::Pruned(lost) = judge(&Own::new(), &of_cron) else { panic!("lost") };
+        assert_eq!(judge(&Own::new(), &notes(&copy)), MirrorState::Complete, "a FederatedHPA has none");
         assert_eq!(late_by(&lost, "up"), Some(60));
     }
 

@@ -8,4 +8,4 @@ pub mod karmada;
 pub mod member;
 
 pub mod objects;
-pub mod step;
+pub mod pass;

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
+use super::patience::Patience;
 use super::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Taint, Tolerated, Toleration, UNREACHABLE};
-use super::toleration::Patience;
 use super::{Member, Readiness};
 use crate::plan::{ClusterState, Failed};
 

@@ -9,7 +9,7 @@ use crate::Second;
 use crate::scenario::instant;
 use crate::shared::Shared;
 use decision::fleet::candidates::{CandidateCluster, Candidates, candidates};
-use decision::fleet::toleration::{Past, Patience};
+use decision::fleet::patience::{Past, Patience};
 use decision::ledger::Rank;
 use decision::plan::ClusterState;
 

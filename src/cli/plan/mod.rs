@@ -25,7 +25,7 @@ use super::terminal::Color;
 use super::validate::inputs::{self, FilenameArgs, Unreadable};
 use super::validate::{File, examine, text as findings};
 use crate::decision::defaults::Mode;
-use crate::decision::fleet::toleration::Patience;
+use crate::decision::fleet::patience::Patience;
 use crate::decision::validation::Settings as RuleSettings;
 use crate::run::CentralizedArgs;
 use crate::run::estimators::{Address, EstimatorArgs, Settings as EstimatorSettings};

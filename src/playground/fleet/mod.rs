@@ -19,7 +19,7 @@ use crate::playground::member::load::Load;
 use crate::playground::member::node_events::NodeAutoscaler;
 use crate::playground::member::{self, Link, Member, Profile, nodes};
 use crate::playground::objects::Objects;
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 use embedded_apiserver::ApiServer;
 use embedded_apiserver::status::StatusError;
 

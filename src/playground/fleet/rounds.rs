@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Fault, Fleet, MOST_ROUNDS, RunningMember};
 use crate::playground::clock::after;
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// How long a change waits for further changes before the controllers run.
 const GATHER: std::time::Duration = std::time::Duration::from_millis(5);

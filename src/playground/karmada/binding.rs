@@ -13,7 +13,7 @@ use super::queue::Turn;
 use crate::decision::names::{execution_space, work};
 use crate::playground::clock::after;
 use crate::playground::json::{self, count, deleting, int, items, name, namespace, text, truth};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// Label of bindings and their Works that connects them.
 pub const BINDING_ID: &str = "resourcebinding.karmada.io/permanent-id";

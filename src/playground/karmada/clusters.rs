@@ -13,7 +13,7 @@ use crate::playground::clock::after;
 use crate::playground::json::{self, name, text};
 use crate::playground::member::nodes::{self, Room};
 use crate::playground::member::{self, Link, Member, pod};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// Health of a member.
 #[derive(Clone, Copy, Debug, Default)]

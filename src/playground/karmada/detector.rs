@@ -12,7 +12,7 @@ use super::workload_affinity::groups;
 use crate::decision::fnv::fnv32;
 use crate::decision::names::binding;
 use crate::playground::json::{self, deleting, int, items, label, name, namespace, text};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// A policy's claim on an object: the greatest wins.
 type Rank = (i64, bool, u8, std::cmp::Reverse<String>);

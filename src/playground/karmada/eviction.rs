@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::playground::clock::{after, parse, rfc3339};
 use crate::playground::json::{self, int, items, text};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// Clusters whose Works stay although they are no longer targets: those that are evicted gracefully.
 pub fn leaving(binding: &Value) -> impl Iterator<Item = &str> {
@@ -102,7 +102,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{end, evict, leaving, purged, replaced};
-    use crate::playground::step::Pass;
+    use crate::playground::pass::Pass;
 
     const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 

@@ -16,7 +16,7 @@ use crate::decision::names::execution_space;
 use crate::playground::json::{self, annotation, deleting, int, items, label, name, namespace, text, truth};
 use crate::playground::member::{Link, Member};
 use crate::playground::objects::{Kind, Written};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 impl Karmada {
     /// Applies the Works to the members that are ready.

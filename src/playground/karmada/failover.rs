@@ -10,7 +10,7 @@ use super::interpreter::replicas;
 use super::{Karmada, eviction};
 use crate::playground::clock::after;
 use crate::playground::json::{self, deleting, int, items, name, namespace, text, truth};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// Producer of its tasks.
 const PRODUCER: &str = "resource-binding-application-failover-controller";

@@ -32,7 +32,7 @@ use serde_json::Value;
 use super::clock::Clock;
 use super::member::Member;
 use super::objects::{Kind, Objects};
-use super::step::Pass;
+use super::pass::Pass;
 use clusters::Probe;
 use delivery::Deliveries;
 use interpreter::Interpreter;

@@ -15,7 +15,7 @@ use crate::decision::names::execution_space;
 use crate::playground::json::{self, deleting, items, name, namespace, text};
 use crate::playground::member::Member;
 use crate::playground::objects::Kind;
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 const APPLIED: (&str, &str) = ("FullyAppliedSuccess", "All works have been successfully applied");
 const NOT_APPLIED: (&str, &str) =

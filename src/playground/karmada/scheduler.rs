@@ -19,7 +19,7 @@ use crate::decision::scheduler_division::{self, Candidate};
 use crate::playground::clock::{parse, rfc3339};
 use crate::playground::json::{self, annotation, count, deleting, int, items, members, name, text, truth};
 use crate::playground::objects::Written;
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// Annotation of bindings: the placement that was last scheduled, as JSON.
 pub const APPLIED_PLACEMENT: &str = "policy.karmada.io/applied-placement";

@@ -11,7 +11,7 @@ use super::{Karmada, eviction};
 use crate::decision::fleet::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Tolerated, tolerated};
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{annotation, deleting, items, name, text};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 impl Karmada {
     /// Taints failed clusters, evicts bindings that do not tolerate it, and ends evictions.

@@ -26,7 +26,7 @@ use crate::decision::quantity::milli;
 use crate::playground::clock::{after, rfc3339};
 use crate::playground::json::{condition, count, deleting, items, name, namespace, text};
 use crate::playground::objects::{Kind, Written};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 use embedded_apiserver::kinds::conversion;
 
 const GOT_SCALE: &str = "the HPA controller was able to get the target's current scale";

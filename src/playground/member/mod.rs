@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use super::clock::Clock;
 use super::json::{name, namespace, text};
 use super::objects::{Kind, Objects};
-use super::step::Pass;
+use super::pass::Pass;
 use autoscaler::Memory;
 use load::Load;
 pub use metrics::{GROUPS, adapter_api, discovery, external_api, metrics_api};

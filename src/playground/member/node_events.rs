@@ -7,7 +7,7 @@ use super::pod::{ended, unschedulable};
 use super::{Member, MemberView};
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{name, namespace, text};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// What a cluster-autoscaler says of pods that find no node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::pod::{ended, ready};
 use super::{Member, MemberView};
 use crate::playground::clock::{after, parse, rfc3339};
 use crate::playground::json::{condition, deleting, int, items, name, namespace, text};
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// A new pod of `workload`.
 #[must_use]

@@ -12,7 +12,7 @@ use crate::decision::names::safe_encode;
 use crate::playground::clock::rfc3339;
 use crate::playground::json::{condition, deleting, int, label, name, text};
 use crate::playground::objects::Kind;
-use crate::playground::step::Pass;
+use crate::playground::pass::Pass;
 
 /// Most pods that one pass creates for one workload; the next pass continues.
 const BATCH: usize = 200;

@@ -28,11 +28,11 @@ impl FieldState {
     pub fn of(cron: &CronFederatedHPA) -> Self {
         let notes = own::notes(&mirror::OF_CRON_FEDERATED_HPA, &cron.metadata);
         match mirror::judge(&own::cron_federated_hpa(cron), &notes) {
-            MirrorState::Whole | MirrorState::Unknown => Self::Complete,
-            MirrorState::Uncopied(wanted) => {
+            MirrorState::Complete | MirrorState::Unrecoverable => Self::Complete,
+            MirrorState::NeedsCopy(wanted) => {
                 wanted.spec.map_or(Self::Complete, |text| Self::NeedsCopy(text.into_boxed_str()))
             }
-            MirrorState::Lost(lost) => {
+            MirrorState::Pruned(lost) => {
                 let rules = cron.spec.rules.iter().enumerate();
                 let known = rules.filter_map(|(at, rule)| {
                     let seconds = mirror::late_by(&lost, &rule.name)?;

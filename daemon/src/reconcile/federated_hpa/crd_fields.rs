@@ -40,21 +40,21 @@ pub fn field_state(entry: &FederatedHpaEntry, stored_mode: Option<Mode>) -> Fiel
     let notes = own::notes(&mirror::OF_FEDERATED_HPA, &entry.object.metadata);
     let mut own = own::federated_hpa(&entry.object);
     match mirror::judge(&own, &notes) {
-        MirrorState::Lost(lost) => {
+        MirrorState::Pruned(lost) => {
             let names = lost.keys().map(|name| format!("spec.{name}")).collect::<Vec<_>>().join(", ");
             let wanted = notes.wanted(&lost);
             FieldState::Pruned(patch(Some(lost), &wanted), names)
         }
-        MirrorState::Unknown => FieldState::Unrecoverable(OMITTED),
-        MirrorState::Whole if own.is_empty() && entry.held() => FieldState::Unrecoverable(NO_MODE),
-        MirrorState::Whole | MirrorState::Uncopied(_) if !own.contains_key("mode") => {
+        MirrorState::Unrecoverable => FieldState::Unrecoverable(OMITTED),
+        MirrorState::Complete if own.is_empty() && entry.held() => FieldState::Unrecoverable(NO_MODE),
+        MirrorState::Complete | MirrorState::NeedsCopy(_) if !own.contains_key("mode") => {
             let Some(mode) = entry.mode().or(stored_mode) else { return FieldState::Undecided };
             own.insert("mode".to_owned(), mode.name().into());
             let mode = Own::from_iter([("mode".to_owned(), mode.name().into())]);
             FieldState::NeedsCopy(patch(Some(mode), &notes.wanted(&own)))
         }
-        MirrorState::Whole => FieldState::Complete,
-        MirrorState::Uncopied(wanted) => FieldState::NeedsCopy(patch(None, &wanted)),
+        MirrorState::Complete => FieldState::Complete,
+        MirrorState::NeedsCopy(wanted) => FieldState::NeedsCopy(patch(None, &wanted)),
     }
 }
 

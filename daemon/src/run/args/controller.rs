@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use super::{duration, not_empty};
 use crate::admission::registration::base_url;
 use crate::decision::drill::COVERED_LOSSES;
-use crate::decision::fleet::toleration::Patience;
+use crate::decision::fleet::patience::Patience;
 use crate::decision::hpa::pod::Startup;
 use crate::decision::lease::Timings;
 use crate::decision::validation::names;

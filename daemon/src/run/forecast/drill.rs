@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{Objects, Rooms};
 use crate::api::FederatedHPA;
 use crate::decision::defaults::Mode;
-use crate::decision::fleet::toleration::Patience;
+use crate::decision::fleet::patience::Patience;
 pub use crate::reconcile::federated_hpa::drill::Drill;
 use crate::reconcile::federated_hpa::observe::failover::Settings;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;

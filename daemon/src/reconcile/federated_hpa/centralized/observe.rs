@@ -14,7 +14,7 @@ use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::decision::fleet::Member;
 use crate::decision::fleet::candidates::candidates;
-use crate::decision::fleet::toleration::{Past, Patience};
+use crate::decision::fleet::patience::{Past, Patience};
 use crate::decision::hpa::metric::{Reading, Source, Target};
 use crate::decision::hpa::multi_cluster::{Cluster, ClusterMetric, Gathered, Readings};
 use crate::decision::hpa::pod::Pod;

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::decision::failovers::{Failovers, MOST};
-use crate::decision::fleet::toleration::Patience;
+use crate::decision::fleet::patience::Patience;
 use crate::decision::ledger::Standing;
 use crate::decision::plan::REPLACEMENT;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;

@@ -9,7 +9,7 @@ use super::{PlacementSpec, observed};
 use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
 use crate::convert::fleet::replicas;
-use crate::decision::fleet::toleration::Past;
+use crate::decision::fleet::patience::Past;
 use crate::decision::plan::{Bounds, Failed, Memory};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
