@@ -116,9 +116,7 @@ impl AtLoad {
         }
         cluster.current = Some(runs);
         cluster.hpa_current = cluster.hpa_current.map(|_| runs);
-        for desired in [&mut cluster.hpa_desired, &mut cluster.hpa_desired_confirmed] {
-            *desired = desired.map(|_| runs);
-        }
+        cluster.hpa_desired = cluster.hpa_desired.map(|_| runs);
         if !lost {
             cluster.ready = cluster.ready.saturating_add(runs).saturating_sub(before).min(runs);
             let left = |free: Replicas| free.saturating_add(before).saturating_sub(runs);

@@ -151,7 +151,6 @@ impl Observation {
             pending: self.pending(),
             no_nodes: self.no_nodes(),
             available: self.room.available,
-            hpa_desired_confirmed: heard.desired,
             hpa_desired: report.desired.filter(|_| self.answers),
             load: heard.load,
             reach: self.reach,

@@ -51,7 +51,7 @@ fn cause(request: &Request<'_>, cluster: &Cluster<'_>) -> Option<Cause> {
         return Some(if cluster.no_nodes { Cause::NoNodes } else { Cause::Pending });
     }
     let max = cluster.hpa.filter(|hpa| hpa.confirmed)?.written?.max;
-    let full = cluster.current == Some(max) && cluster.hpa_desired_confirmed == Some(max);
+    let full = cluster.current == Some(max) && cluster.hpa_desired_confirmed() == Some(max);
     (full && request.is_above(cluster.load?)).then_some(Cause::AtMax)
 }
 

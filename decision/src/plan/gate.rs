@@ -307,7 +307,7 @@ mod tests {
         assert!(refused(&idle, vec![apply("a", 2, 4)]).is_empty());
         // Surge pods of a rollout end with it.
         let mut rolls = fleet.clone();
-        (rolls.clusters[0].rolling, rolls.clusters[0].hpa_current, rolls.clusters[0].hpa_desired_confirmed) =
+        (rolls.clusters[0].rolling, rolls.clusters[0].hpa_current, rolls.clusters[0].hpa_desired) =
             (true, Some(2), Some(2));
         assert!(refused(&rolls, vec![apply("a", 2, 4)]).is_empty());
     }

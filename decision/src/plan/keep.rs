@@ -6,7 +6,7 @@ use super::cannot_scale::pends;
 use super::distribute::{Receiver, Receivers};
 use super::row::{Role, Row, parts, take};
 use super::tiers::lowest_of_division;
-use super::{Bounds, Cluster, Memory, Moved, Policy, Reason, Request};
+use super::{Bounds, Memory, Moved, Policy, Reason, Request};
 use crate::split::Replicas;
 
 /// Keeps the targets of the clusters that take part, distributes free bounds, and takes returned clusters back.
@@ -77,9 +77,10 @@ fn regains(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
     }
     divide(request, rows, false);
     parts(rows).any(|row| {
-        let Cluster { target, available, hpa_desired_confirmed, .. } = *row.cluster;
-        let max = target.unwrap_or_default().max;
-        let fits = available.is_some_and(|room| room > 0) || hpa_desired_confirmed.is_some_and(|desired| desired < max);
+        let cluster = row.cluster;
+        let max = cluster.target.unwrap_or_default().max;
+        let wants_fewer = || cluster.hpa_desired_confirmed().is_some_and(|desired| desired < max);
+        let fits = cluster.available.is_some_and(|room| room > 0) || wants_fewer();
         max < row.proposed.max && fits
     })
 }

@@ -132,8 +132,6 @@ pub struct Cluster<'a> {
     pub no_nodes: bool,
     /// Further replicas that would fit; `None` while unknown, which counts as 0.
     pub available: Option<Replicas>,
-    /// `desiredReplicas` of its HPA, as confirmed; `None` while unknown.
-    pub hpa_desired_confirmed: Option<Replicas>,
     /// `desiredReplicas` of its HPA, as last reported, also within bounds that it had before.
     pub hpa_desired: Option<Replicas>,
     /// Load that its HPA measures; `None` while unknown.

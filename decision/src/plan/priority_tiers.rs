@@ -46,7 +46,7 @@ pub(super) fn donate_lowest_tier(request: &Request<'_>, rows: &mut [Row<'_>]) ->
         row.answers()
             && !row.is_blocked()
             && small(row.cluster.current)
-            && small(row.cluster.hpa_desired_confirmed)
+            && small(row.cluster.hpa_desired_confirmed())
             && row.cluster.load.is_some_and(|load| request.is_below(load))
             && row.may_give(request)
             && row.has_reacted(request)

@@ -29,7 +29,7 @@ impl Row<'_> {
         let least = self.memory.replacement_replicas().min(self.bounds.max);
         let written = || cluster.hpa.filter(|hpa| hpa.confirmed)?.written;
         // Without metrics it wants what it wanted, whatever its min.
-        let acts = || cluster.load.is_none() || cluster.hpa_desired_confirmed.is_none_or(|desired| desired >= least);
+        let acts = || cluster.load.is_none() || cluster.hpa_desired_confirmed().is_none_or(|desired| desired >= least);
         least == 0 || cluster.unresponsive || written().is_some_and(|written| written.min >= least) && acts()
     }
 }

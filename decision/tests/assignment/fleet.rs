@@ -147,8 +147,7 @@ pub fn any_request() -> impl Strategy<Value = Request<'static>> {
     let all = (fresh(), prop::collection::vec(odd, NAMES.len()), any::<bool>(), lives, times);
     all.prop_map(|(mut request, odd, known, lives, (scale_assist, delay, period, idle))| {
         for (cluster, (load, desired, memory, reach)) in request.clusters.iter_mut().zip(lives) {
-            (cluster.load, cluster.hpa_desired_confirmed, cluster.memory, cluster.reach) =
-                (load, desired, memory, reach);
+            (cluster.load, cluster.hpa_desired, cluster.memory, cluster.reach) = (load, desired, memory, reach);
         }
         (request.scale_assist, request.period, request.idle_since) = (scale_assist, period, idle);
         (request.now, request.window, request.delay) =

@@ -135,14 +135,13 @@ fn a_cluster_that_gave_headroom_gets_its_split_back_while_it_is_busy() {
     request = rounds(request, 10, 60);
     let m1 = &mut request.clusters[0];
     (m1.current, m1.ready, m1.pending, m1.available) = (Some(8), 5, 3, Some(0));
-    (m1.hpa_desired_confirmed, m1.hpa_desired) = (Some(8), Some(8));
+    m1.hpa_desired = Some(8);
     request = rounds(request, 3, 20);
     assert_eq!(targets(&plan(&request))[0].2, 5);
     for _ in 0..20 {
         let replicas = request.clusters[0].hpa.unwrap().written.unwrap().max.min(8);
         let m1 = &mut request.clusters[0];
-        (m1.current, m1.hpa_current, m1.hpa_desired_confirmed, m1.hpa_desired) =
-            (Some(replicas), Some(replicas), Some(replicas), Some(replicas));
+        (m1.current, m1.hpa_current, m1.hpa_desired) = (Some(replicas), Some(replicas), Some(replicas));
         (m1.ready, m1.pending, m1.available) = (replicas, 0, Some(20));
         m1.load = Some(Load { value: 800 / u64::from(replicas), target: 100 });
         request = after(&request, 60);
@@ -163,7 +162,7 @@ fn headroom_that_moves_keeps_no_idle_cluster_awake() {
     for _ in 0..60 {
         for cluster in &mut request.clusters {
             cluster.available = Some(5 + u32::try_from(random.below(31)).unwrap());
-            (cluster.hpa_desired_confirmed, cluster.hpa_desired, cluster.hpa_current) = (Some(1), Some(1), Some(1));
+            (cluster.hpa_desired, cluster.hpa_current) = (Some(1), Some(1));
         }
         // The members confirm what moved after seconds.
         request = rounds(request, 1, 5);
@@ -180,9 +179,8 @@ fn help_waits_for_the_max_that_it_needs() {
         let mut request = rounds(fleet(Policy::StaticWeighted, total(2, 20), clusters), 10, 60);
         let before = request.clusters[0].hpa.unwrap();
         let m1 = &mut request.clusters[0];
-        (m1.current, m1.ready, m1.pending, m1.available, m1.hpa_desired_confirmed) =
-            (Some(10), 6, 4, Some(0), Some(10));
-        request.clusters[1].hpa_desired_confirmed = Some(2);
+        (m1.current, m1.ready, m1.pending, m1.available, m1.hpa_desired) = (Some(10), 6, 4, Some(0), Some(10));
+        request.clusters[1].hpa_desired = Some(2);
         (0..60).any(|round| {
             let scales = |action: &Action<'_>| matches!(action, Action::Scale { cluster: "m2", .. });
             let scaled = plan(&request).now().any(|step| scales(&step.action));
@@ -194,7 +192,7 @@ fn help_waits_for_the_max_that_it_needs() {
             }
             if confirmed {
                 m1.hpa.as_mut().unwrap().confirmed = true;
-                (m1.current, m1.pending, m1.hpa_desired_confirmed) = (Some(6), 0, Some(6));
+                (m1.current, m1.pending, m1.hpa_desired) = (Some(6), 0, Some(6));
                 m1.load = Some(Load { value: 160, target: 100 });
             }
             scaled
@@ -223,7 +221,7 @@ fn a_higher_priority_is_not_held_and_released_in_turns_with_each_write() {
         let mut written = settled.clone();
         let hpa = written.clusters[0].hpa.as_mut().unwrap();
         (hpa.scale_down_disabled, hpa.confirmed) = (disabled, false);
-        (written.clusters[0].load, written.clusters[0].hpa_desired_confirmed) = (None, None);
+        (written.clusters[0].load, written.clusters[0].hpa_desired) = (None, None);
         assert_eq!(held(&written), (disabled, disabled), "until its HPA measures with that");
     }
 }

@@ -578,14 +578,8 @@ fn what_the_hpa_of_a_receiver_is_about_to_add_leaves_less_headroom_for_the_repla
         pending_max: 8,
         scale_down_disabled: false,
     });
-    let six = |name| Cluster {
-        hpa,
-        hpa_desired_confirmed: Some(6),
-        hpa_desired: Some(6),
-        available: Some(30),
-        ..runs(name, 6)
-    };
-    let stays = Cluster { hpa_desired_confirmed: Some(8), hpa_desired: Some(8), ..six("a") };
+    let six = |name| Cluster { hpa, hpa_desired: Some(6), available: Some(30), ..runs(name, 6) };
+    let stays = Cluster { hpa_desired: Some(8), ..six("a") };
     let leaves = Cluster { is_candidate: false, state: LEAVES, ..six("b") };
     let request = request(total(2, 16), Policy::StaticWeighted, vec![stays, leaves]);
     let plan = plan(&request);
@@ -653,7 +647,6 @@ fn a_cluster_leaves_once_the_hpas_of_the_receivers_have_acted_on_their_new_min()
             hpa: hpa(6, 7),
             target: Some(total(3, 10)),
             memory: Memory { replacement_min: Some(ReplacementMin { replicas: 6, since }), ..Memory::default() },
-            hpa_desired_confirmed: Some(desired),
             hpa_desired: Some(desired),
             load,
             ..runs("a", 6)
@@ -789,7 +782,7 @@ fn a_receiver_is_asked_for_more_than_its_hpa_wanted_within_bounds_that_are_being
         let mut request = world.observe();
         let receiver = &mut request.clusters[1];
         // It is to add some by itself, which nobody sees before its new bounds are confirmed.
-        (receiver.hpa_desired_confirmed, receiver.hpa_desired) = (None, wished);
+        receiver.hpa_desired = wished;
         receiver.hpa.as_mut().unwrap().confirmed = false;
         plan(&request).shares.iter().find(|share| share.cluster == "b").unwrap().memory.replacement_replicas()
     };
@@ -1056,7 +1049,7 @@ fn the_extra_pods_of_a_rollout_take_no_max_from_others() {
         current: Some(current),
         ready,
         hpa_current: Some(replicas),
-        hpa_desired_confirmed: Some(replicas),
+        hpa_desired: Some(replicas),
         hpa: hpa(replicas),
         target: Some(bounds(replicas)),
         ..runs(name, replicas)

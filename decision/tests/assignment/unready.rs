@@ -18,24 +18,15 @@ fn asks(name: &'static str, bounds: [u32; 2], replicas: u32) -> Cluster<'static>
     let [min, max] = bounds;
     let written = Some(Bounds { min, max });
     let hpa = Hpa { written, version: HpaVersion::V2, confirmed: true, pending_max: max, scale_down_disabled: false };
-    let (last, desired, wished) = (Some(replicas), Some(replicas), Some(replicas));
+    let (last, desired) = (Some(replicas), Some(replicas));
     let (target, available) = (written, Some(90));
-    Cluster {
-        hpa: Some(hpa),
-        target,
-        available,
-        hpa_current: last,
-        hpa_desired_confirmed: desired,
-        hpa_desired: wished,
-        ..runs(name, replicas)
-    }
+    Cluster { hpa: Some(hpa), target, available, hpa_current: last, hpa_desired: desired, ..runs(name, replicas) }
 }
 
 /// A rollout ends its old pods before it starts new ones: its Deployment reports none.
 fn recreates(cluster: Cluster<'static>) -> Cluster<'static> {
     let Cluster { name, is_candidate: chosen, deleted, state, entry, target, memory, .. } = cluster;
-    let report =
-        HpaReport { current: cluster.hpa_current, desired: cluster.hpa_desired_confirmed, ..HpaReport::default() };
+    let report = HpaReport { current: cluster.hpa_current, desired: cluster.hpa_desired, ..HpaReport::default() };
     let written = cluster.hpa.map(|hpa| WrittenHpa { hpa, since: None, report });
     let room = Room { available: cluster.available, whole: None };
     let replicated = Some(Replicated::default());

@@ -148,8 +148,6 @@ impl World {
             if let (Some(load), Some(bounds), true) = (self.load(), member.hpa, answers) {
                 cluster.load = Some(load).filter(|_| member.ready() > 0);
                 cluster.hpa_desired = Some(member.wish(load).clamp(bounds.min, bounds.max));
-                cluster.hpa_desired_confirmed =
-                    cluster.hpa_desired.filter(|_| cluster.hpa.is_some_and(|hpa| hpa.confirmed));
             }
             (cluster.entry, cluster.evicting, cluster.target) = (member.entry, member.evicting, member.target);
             cluster.eviction_ends = member.eviction_ends.filter(|_| member.evicting);

@@ -18,7 +18,7 @@ fn seen(stage: &Stage, one: &Process, cluster: &str) -> (u32, Option<u32>, Optio
     let placement_spec = PlacementSpec::of(&view, binding).unwrap();
     let observed = observe(&view, binding, &placement_spec, &one.live, (stage.wall.clock())());
     let found: Vec<&Cluster<'_>> = observed.request.clusters.iter().filter(|one| one.name == cluster).collect();
-    (found[0].pending, found[0].hpa_desired_confirmed, found[0].load)
+    (found[0].pending, found[0].hpa_desired_confirmed(), found[0].load)
 }
 
 fn requests(stage: &Stage) -> u64 {

@@ -44,10 +44,10 @@ fn seen(known: &Observation) -> (Cluster<'static>, Option<Timestamp>) {
 #[test]
 fn a_silent_cluster_has_nothing_ready_and_wants_nothing() {
     let (cluster, _) = seen(&known());
-    assert_eq!((cluster.ready, cluster.hpa_desired_confirmed, cluster.hpa_current), (2, Some(6), Some(5)));
+    assert_eq!((cluster.ready, cluster.hpa_desired_confirmed(), cluster.hpa_current), (2, Some(6), Some(5)));
     let (cluster, _) = seen(&Observation { answers: false, unschedulable: Some(3), ..known() });
     assert_eq!(
-        (cluster.ready, cluster.hpa_desired_confirmed, cluster.hpa_current, cluster.pending),
+        (cluster.ready, cluster.hpa_desired_confirmed(), cluster.hpa_current, cluster.pending),
         (0, None, Some(5), 0)
     );
     assert_eq!(cluster.hpa_desired, None);
@@ -118,7 +118,7 @@ fn pods_that_a_rollout_recreates_are_asked_for() {
 #[test]
 fn what_an_hpa_wants_counts_once_its_bounds_are_confirmed() {
     let (cluster, _) = seen(&Observation { written: Some(written(false, 9_990)), ..known() });
-    assert_eq!((cluster.hpa_desired_confirmed, cluster.hpa_desired, cluster.hpa_current), (None, Some(6), Some(5)));
+    assert_eq!((cluster.hpa_desired_confirmed(), cluster.hpa_desired, cluster.hpa_current), (None, Some(6), Some(5)));
 }
 
 #[test]

@@ -31,7 +31,7 @@ impl Row<'_> {
 
     /// Replicas that its HPA wants, as far as that is known.
     pub(in crate::plan) fn wants(&self) -> Replicas {
-        self.cluster.hpa_desired_confirmed.filter(|_| self.answers()).unwrap_or_default()
+        self.cluster.hpa_desired_confirmed().filter(|_| self.answers()).unwrap_or_default()
     }
 
     /// Replicas that its HPA may want: while its bounds are on their way, those that it wanted before, which it would run
@@ -101,7 +101,8 @@ impl Row<'_> {
 
     /// Headroom that it does not want.
     pub(in crate::plan) fn headroom_unwanted(&self, request: &Request<'_>) -> Replicas {
-        let Some(desired) = self.cluster.hpa_desired_confirmed.filter(|_| self.answers() && !self.is_blocked()) else {
+        let Some(desired) = self.cluster.hpa_desired_confirmed().filter(|_| self.answers() && !self.is_blocked())
+        else {
             return 0;
         };
         if self.may_give(request) { self.bounds.max.saturating_sub(self.lowest_max().max(desired)) } else { 0 }

@@ -39,6 +39,12 @@ impl Cluster<'_> {
         self.running().max(known.unwrap_or_default().min(left)).max(self.unreported())
     }
 
+    /// `desiredReplicas` of its HPA within the bounds last written; `None` while unknown.
+    #[must_use]
+    pub fn hpa_desired_confirmed(&self) -> Option<Replicas> {
+        self.hpa_desired.filter(|_| self.hpa.is_some_and(|hpa| hpa.confirmed))
+    }
+
     /// Replicas that its HPA asked for a short while ago, within its max: the HPA may be reported before the workload.
     fn unreported(&self) -> Replicas {
         let asks = self.scaled_recently && !self.memory.scaled_to_zero && self.current.is_some();
@@ -55,7 +61,7 @@ impl Cluster<'_> {
     /// During a rollout the fewest replicas that its HPA may have requested, as last reported; otherwise no limit.
     fn surge_begins_at(&self) -> Replicas {
         let reported = self.hpa_current.filter(|_| self.rolling);
-        reported.map_or(Replicas::MAX, |last| self.hpa_desired_confirmed.map_or(last, |desired| desired.min(last)))
+        reported.map_or(Replicas::MAX, |last| self.hpa_desired_confirmed().map_or(last, |desired| desired.min(last)))
     }
 
     /// Ready replicas, without the extra ones of a rollout.

@@ -78,7 +78,7 @@ fn g9_the_lowest_priority_shrinks_first_and_gives_back_what_it_does_not_need() {
         let cluster = |name, priority, replicas| Cluster {
             priority: Some(priority),
             load: Some(HALF),
-            hpa_desired_confirmed: Some(replicas),
+            hpa_desired: Some(replicas),
             ..runs(name, replicas)
         };
         let m3 = cluster("m3", 1, replicas);
@@ -190,7 +190,7 @@ fn a_cluster_that_does_not_tell_its_replicas_keeps_them_when_headroom_is_divided
 /// m1 is at its max and wants twice as much; m2 wants less than it may have.
 fn at_max(policy: Policy) -> Request<'static> {
     let m1 = Cluster { load: Some(TWICE), available: Some(5), ..runs("m1", 8) };
-    let m2 = Cluster { hpa_desired_confirmed: Some(4), available: Some(20), load: Some(HALF), ..runs("m2", 4) };
+    let m2 = Cluster { hpa_desired: Some(4), available: Some(20), load: Some(HALF), ..runs("m2", 4) };
     at_rest(policy, [(m1, 1, 8), (m2, 1, 14)])
 }
 
@@ -270,7 +270,7 @@ fn within_the_window_nobody_gets_back_what_it_gave() {
 fn a_cluster_that_is_back_receives_its_headroom_with_its_hpa() {
     let mut request = at_max(Policy::Aggregated);
     let m2 = &mut request.clusters[1];
-    (m2.hpa, m2.hpa_desired_confirmed, m2.load) = (None, None, None);
+    (m2.hpa, m2.hpa_desired, m2.load) = (None, None, None);
     m2.memory.moved = ago(400).map(Moved::Received);
     let mut waiting = request.clone();
     waiting.clusters[1].hpa = Some(Hpa {
@@ -311,7 +311,7 @@ fn the_split_of_the_user_comes_back_when_the_full_cluster_has_room_again() {
         (cluster.target, cluster.hpa.as_mut().unwrap().written) = (Some(share.target), Some(share.target));
     }
     let m1 = &mut request.clusters[0];
-    (m1.current, m1.ready, m1.pending, m1.hpa_desired_confirmed) = (Some(5), 5, 0, Some(5));
+    (m1.current, m1.ready, m1.pending, m1.hpa_desired) = (Some(5), 5, 0, Some(5));
     request.now += WINDOW;
     assert_eq!(targets(&plan(&request)), named([("m1", 1, 5), ("m2", 1, 15)]));
     request.clusters[0].available = Some(1);

@@ -41,7 +41,7 @@ fn at_rest<const N: usize>(policy: Policy, clusters: [(Cluster<'static>, u32, u3
         let hpa = cluster.hpa.as_mut().unwrap();
         (cluster.target, hpa.written) = (Some(bounds), Some(bounds));
         (cluster.current, cluster.ready, cluster.entry) = (before.current, before.ready, before.entry);
-        cluster.hpa_desired_confirmed = before.hpa_desired_confirmed.or(before.current);
+        cluster.hpa_desired = before.hpa_desired.or(before.current);
     }
     (request.now, request.window) = (NOW, WINDOW);
     request

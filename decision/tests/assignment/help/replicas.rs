@@ -165,7 +165,7 @@ fn an_unconfirmed_write_does_not_make_a_cluster_ask_again() {
     }
     // Its HPA was written again, and has not answered.
     let cluster = &mut request.clusters[0];
-    (cluster.load, cluster.hpa_desired_confirmed) = (None, None);
+    (cluster.load, cluster.hpa_desired) = (None, None);
     cluster.hpa.as_mut().unwrap().confirmed = false;
     let memory = plan(&request).shares[0].memory;
     assert_eq!((memory.scale_up_blocked, memory.covered_replicas), (first[0].scale_up_blocked, 10));

@@ -14,7 +14,7 @@ fn pods_without_a_node_open_the_next_tier_at_once_whatever_moved_before() {
     request.clusters[1].memory.moved = ago(30).map(Moved::Donated);
     assert_eq!(targets(&plan(&request)), named([("m1", 8, 10), ("m2", 1, 14)]));
     let m2 = &mut request.clusters[1];
-    (m2.current, m2.ready, m2.hpa_desired_confirmed, m2.load) = (Some(1), 1, Some(1), Some(TWICE));
+    (m2.current, m2.ready, m2.hpa_desired, m2.load) = (Some(1), 1, Some(1), Some(TWICE));
     assert_eq!(targets(&plan(&request)), named([("m1", 8, 10), ("m2", 1, 14)]), "at its max too");
 }
 

@@ -49,7 +49,7 @@ fn a_cluster_that_was_to_go_to_zero_and_has_load_before_the_write_stays() {
         let mut request = idle(Policy::StaticWeighted);
         let marked = &mut request.clusters[2];
         marked.memory.scaled_to_zero = true;
-        (marked.current, marked.ready, marked.hpa_desired_confirmed) = (Some(replicas), replicas, Some(replicas));
+        (marked.current, marked.ready, marked.hpa_desired) = (Some(replicas), replicas, Some(replicas));
         marked.load = Some(Load { value, target: 100 });
         let plan = plan(&request);
         (scales(&plan).iter().any(|(_, replicas, _)| *replicas == 0), of(&plan, "m3").memory.scaled_to_zero)
@@ -120,7 +120,7 @@ fn clusters_at_zero_come_back_when_one_that_runs_has_too_much_to_do() {
     let asleep = |policy| {
         let mut request = idle(policy);
         for cluster in &mut request.clusters[..2] {
-            (cluster.current, cluster.ready, cluster.load, cluster.hpa_desired_confirmed) = (Some(0), 0, None, None);
+            (cluster.current, cluster.ready, cluster.load, cluster.hpa_desired) = (Some(0), 0, None, None);
             cluster.memory.scaled_to_zero = true;
         }
         request
@@ -214,7 +214,7 @@ fn clusters_are_scaled_from_zero_to_what_a_burst_needs() {
     let burst = |policy, value, scale_up| {
         let mut request = Request { scale_up, ..idle(policy) };
         for cluster in &mut request.clusters[..2] {
-            (cluster.current, cluster.ready, cluster.load, cluster.hpa_desired_confirmed) = (Some(0), 0, None, None);
+            (cluster.current, cluster.ready, cluster.load, cluster.hpa_desired) = (Some(0), 0, None, None);
             (cluster.memory.scaled_to_zero, cluster.available) = (true, Some(20));
         }
         request.clusters[2].load = Some(Load { value, target: 100 });
