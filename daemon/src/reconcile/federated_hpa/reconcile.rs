@@ -299,7 +299,8 @@ impl FederatedHpaWorker {
         // What one cluster refuses keeps no other one from being asked.
         let asked = self.ask(view, binding, observed, now);
         let turn = turn.and_then(|wait| now.checked_add(wait).ok());
-        let again = stale.then(|| now.checked_add(STALE).ok()).flatten();
+        // Entries that could not follow are tried again when the next plan says.
+        let again = (stale || plan.followed.is_some()).then(|| now.checked_add(STALE).ok()).flatten();
         let next = [observed.next, plan.next, waits, asked, later, quiet, turn, again].into_iter().flatten().min();
         Ok(failed.map_or(Progress::Settled(next), |failure| Progress::Failed(failure, next)))
     }
