@@ -20,8 +20,9 @@ pub(super) struct Outcome {
     pub(super) wrote: bool,
     /// The first failure that was about one cluster; a conflict only where nothing else failed.
     pub(super) failed: Option<Failure>,
-    /// Whether an object of one cluster had changed: what is due of it is written once it is read again.
-    pub(super) stale: bool,
+    /// Whether to plan again soon: an object of one cluster had changed, and what is due of it is written once it is read
+    /// again; or entries could not follow what runs, and the next plan says when they are tried again.
+    pub(super) again: bool,
 }
 
 /// Applies the due steps of a plan.
@@ -49,15 +50,17 @@ pub(super) async fn execute(
         }
     }
     let Steps { mut wrote, entries, failed, conflict, .. } = steps;
+    let mut again = conflict.is_some();
     if !entries && !replaces_evicted(about.binding, plan, suspended) {
-        wrote |= match &plan.followed {
-            Some(entries) => applier.follow_what_runs(about, entries).await?,
-            None => applier.follow(about).await?,
-        };
+        if let Some(entries) = &plan.followed {
+            let follow = applier.follow_what_runs(about, entries).await?;
+            (wrote, again) = (wrote || follow, again || !follow);
+        } else {
+            wrote |= applier.follow(about).await?;
+        }
     }
-    let stale = conflict.is_some();
     // What lasts is told rather than a conflict.
-    Ok(Outcome { wrote, failed: failed.or(conflict), stale })
+    Ok(Outcome { wrote, failed: failed.or(conflict), again })
 }
 
 /// What became of the steps.

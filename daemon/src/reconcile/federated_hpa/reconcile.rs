@@ -40,8 +40,8 @@ const PASSES: usize = 8;
 /// Conflicts in a row that are not reported as errors, for about four seconds: the watch has not delivered the other
 /// write yet.
 const CONFLICTS: u32 = 12;
-/// A Work that changed meanwhile is written again after this time at the latest, also where other writes wait longer.
-const STALE: SignedDuration = SignedDuration::from_secs(1);
+/// What is to be planned again soon is planned after this time at the latest, also where other writes wait longer.
+const AGAIN: SignedDuration = SignedDuration::from_secs(1);
 
 /// State of an object whose reconcile is incomplete.
 #[derive(Debug, Default)]
@@ -291,7 +291,7 @@ impl FederatedHpaWorker {
         let evicts = evicts_unreplaced(binding, &plan);
         let selected = observed.selected();
         let about = ApplyContext { leader, view, binding, group: observed.group, evicts, selected: &selected };
-        let Outcome { wrote, failed, stale } = execute(&self.applier, about, &plan).await?;
+        let Outcome { wrote, failed, again } = execute(&self.applier, about, &plan).await?;
         let failed = failed.or(untaken);
         if wrote && failed.is_none() {
             return Ok(Progress::Wrote);
@@ -299,8 +299,7 @@ impl FederatedHpaWorker {
         // What one cluster refuses keeps no other one from being asked.
         let asked = self.ask(view, binding, observed, now);
         let turn = turn.and_then(|wait| now.checked_add(wait).ok());
-        // Entries that could not follow are tried again when the next plan says.
-        let again = (stale || plan.followed.is_some()).then(|| now.checked_add(STALE).ok()).flatten();
+        let again = again.then(|| now.checked_add(AGAIN).ok()).flatten();
         let next = [observed.next, plan.next, waits, asked, later, quiet, turn, again].into_iter().flatten().min();
         Ok(failed.map_or(Progress::Settled(next), |failure| Progress::Failed(failure, next)))
     }
