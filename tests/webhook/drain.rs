@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use super::client::{H1, H2, Sender, connector, request, review, streamed};
+use super::limits::waiting;
 use super::tls::{Running, start};
 
 const LONG: Duration = Duration::from_secs(600);
@@ -18,8 +19,7 @@ const SHORT: Duration = Duration::from_millis(50);
 fn options(keep_serving: Duration, finish: Duration) -> Options {
     let mut options = Options::loopback();
     options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
-    options.webhook().limits.handshake = LONG;
-    options.webhook().limits.header = LONG;
+    options.webhook().limits.first_request = LONG;
     options.webhook().limits.last_call = SHORT;
     options.drain = Drain { keep_serving, finish };
     options
@@ -134,6 +134,20 @@ async fn a_half_open_handshake_does_not_hold_the_end() {
     server.handle.shut_down();
     assert_eq!(server.ended.await.unwrap(), Ended::Drained);
     assert_eq!(half_open.read(&mut [0; 1]).await.unwrap_or(0), 0);
+}
+
+#[tokio::test]
+async fn a_connection_without_a_place_does_not_hold_the_end() {
+    let mut options = options(Duration::ZERO, LONG);
+    options.webhook().limits.connections = 1;
+    let server = start(options).await;
+    let connector = connector(&server.ca, H1, None);
+    let mut held = Sender::connect(server.address, &connector).await.unwrap();
+    assert!(held.review("u").await.unwrap().admits("u"));
+    let second = waiting(&server, &connector).await;
+    server.handle.shut_down();
+    assert_eq!(server.ended.await.unwrap(), Ended::Drained);
+    drop(second);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Slow, demanding and broken clients.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,18 +9,21 @@ use fhpa::run::process::{AdminPort, Options};
 use futures::{StreamExt as _, stream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
 
 use super::client::{Body, H1, H2, Sender, connector, full, request, streamed, tls};
-use super::tls::{start, start_with};
+use super::tls::{Running, start, start_with};
 
 /// Long enough that only the limit under test ends a connection.
 const LONG: Duration = Duration::from_secs(600);
 const SHORT: Duration = Duration::from_millis(50);
+/// Long enough for a handshake on a busy machine.
+const HANDSHAKE: Duration = Duration::from_secs(1);
 
 fn patient() -> Options {
     let mut options = Options::loopback();
-    options.webhook().limits.handshake = LONG;
-    options.webhook().limits.header = LONG;
+    options.webhook().limits.first_request = LONG;
     options.webhook().limits.idle = LONG;
     options.webhook().bodies.timeout = LONG;
     options
@@ -33,7 +37,7 @@ fn endless(start: Vec<u8>) -> Body {
 #[tokio::test]
 async fn a_connection_that_never_asks_is_closed() {
     let mut options = patient();
-    options.webhook().limits.header = SHORT;
+    options.webhook().limits.first_request = HANDSHAKE;
     let server = start(options).await;
     for alpn in [H1, H2] {
         let mut stream = tls(server.address, &connector(&server.ca, alpn, None)).await.unwrap();
@@ -45,7 +49,7 @@ async fn a_connection_that_never_asks_is_closed() {
 #[tokio::test]
 async fn a_head_that_trickles_is_cut_off_on_every_request() {
     let mut options = patient();
-    options.webhook().limits.header = SHORT;
+    options.webhook().limits.first_request = HANDSHAKE;
     options.webhook().limits.idle = SHORT;
     let server = start(options).await;
     let connector = connector(&server.ca, H1, None);
@@ -64,7 +68,7 @@ async fn a_head_that_trickles_is_cut_off_on_every_request() {
 #[tokio::test]
 async fn an_idle_connection_is_closed_only_after_its_time() {
     let mut options = patient();
-    options.webhook().limits.header = SHORT;
+    options.webhook().limits.first_request = HANDSHAKE;
     options.webhook().limits.idle = SHORT;
     let server = start(options).await;
     let mut sender = Sender::connect(server.address, &connector(&server.ca, H1, None)).await.unwrap();
@@ -128,18 +132,46 @@ async fn a_review_too_many_is_told_to_come_again() {
     while !other.review("u").await.unwrap().admits("u") {}
 }
 
+/// A connection that waits for a place.
+pub async fn waiting(server: &Running, connector: &TlsConnector) -> JoinHandle<io::Result<Sender>> {
+    let (address, connector) = (server.address, connector.clone());
+    let waiting = tokio::spawn(async move { Sender::connect(address, &connector).await });
+    while !server.metrics.text().contains("fhpa_connections_delayed_total 1") {
+        tokio::task::yield_now().await;
+    }
+    waiting
+}
+
 #[tokio::test]
-async fn a_connection_too_many_is_closed_at_once() {
+async fn a_connection_too_many_waits_for_a_place() {
     let mut options = patient();
     options.webhook().limits.connections = 1;
     let server = start(options).await;
     let connector = connector(&server.ca, H1, None);
     let mut first = Sender::connect(server.address, &connector).await.unwrap();
-    assert!(tls(server.address, &connector).await.is_err());
+    let second = waiting(&server, &connector).await;
     assert!(first.review("u").await.unwrap().admits("u"));
-    assert!(server.metrics.text().contains("fhpa_connections_total{result=\"refused\"} 1"));
+    assert!(!second.is_finished());
     drop(first);
-    while tls(server.address, &connector).await.is_err() {}
+    assert!(second.await.unwrap().unwrap().review("u").await.unwrap().admits("u"));
+}
+
+#[tokio::test]
+async fn silent_connections_delay_a_review_and_stop_none() {
+    let mut options = patient();
+    options.webhook().limits.connections = 2;
+    options.webhook().limits.first_request = HANDSHAKE;
+    let server = start(options).await;
+    let connector = connector(&server.ca, H1, None);
+    let mut silent = vec![];
+    for _ in 0..4 {
+        silent.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    let mut sender = Sender::connect(server.address, &connector).await.unwrap();
+    assert!(sender.review("u").await.unwrap().admits("u"));
+    for mut silent in silent {
+        assert_eq!(silent.read(&mut [0; 16]).await.unwrap_or(0), 0);
+    }
 }
 
 #[tokio::test]
@@ -169,7 +201,7 @@ async fn probes_are_answered_when_every_place_of_the_webhook_is_taken() {
     let server = start(options).await;
     let connector = connector(&server.ca, H1, None);
     let held = Sender::connect(server.address, &connector).await.unwrap();
-    assert!(tls(server.address, &connector).await.is_err());
+    let second = waiting(&server, &connector).await;
     for path in ["/livez", "/readyz", "/metrics"] {
         let mut stream = TcpStream::connect(server.admin.unwrap()).await.unwrap();
         stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).await.unwrap();
@@ -178,7 +210,7 @@ async fn probes_are_answered_when_every_place_of_the_webhook_is_taken() {
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
     }
-    drop(held);
+    drop((held, second));
 }
 
 #[tokio::test]

@@ -165,7 +165,7 @@ async fn the_self_signed_certificate_is_for_the_names_that_were_asked_for() {
 async fn a_handshake_that_stops_half_way_is_ended() {
     use tokio::io::AsyncReadExt as _;
     let mut options = Options::loopback();
-    options.webhook().limits.handshake = Duration::from_millis(50);
+    options.webhook().limits.first_request = Duration::from_millis(50);
     let server = start(options).await;
     let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
     assert_eq!(stream.read(&mut [0; 16]).await.unwrap_or(0), 0);

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::Service as _;
@@ -36,12 +37,11 @@ use super::tls;
 /// Limits on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most open connections; a further one is closed at once.
+    /// Most open connections; a further one waits for a place.
     pub connections: usize,
-    /// Time for the TLS handshake.
-    pub handshake: Duration,
-    /// Time from the handshake to the head of the first request.
-    pub header: Duration,
+    /// Time from a connection's place to the head of its first request, the TLS handshake included. Shorter than the five
+    /// seconds in which a review is answered: one that waits behind silent connections is late, but not lost.
+    pub first_request: Duration,
     /// Time from one request to the head of the next on an HTTP/1.1 connection. Longer than the 90 seconds after which
     /// kube-apiserver itself closes, so that it never writes to a connection closed here.
     pub idle: Duration,
@@ -59,8 +59,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 1024,
-            handshake: Duration::from_secs(5),
-            header: Duration::from_secs(5),
+            first_request: Duration::from_secs(3),
             idle: Duration::from_secs(150),
             once: None,
             last_call: Duration::from_millis(500),
@@ -170,8 +169,9 @@ impl<A: Answering> Listener<A> {
         let stops = async {
             self.accept_until(Phase::Stopping, None, &others).await;
             for _ in 0..BACKLOG {
+                let Ok(place) = Arc::clone(&self.shared.free).try_acquire_owned() else { break };
                 let Some(Ok((stream, _))) = self.socket.accept().now_or_never() else { break };
-                self.admit(stream, None, &others);
+                self.admit(stream, place, None, &others);
             }
             drop(self.socket);
             sleep(self.shared.limits.last_call).await;
@@ -191,7 +191,9 @@ impl<A: Answering> Listener<A> {
             match accepted {
                 Ok((stream, _)) => {
                     pause = PAUSES.0;
-                    self.admit(stream, early, others);
+                    if let Some(place) = self.place().await {
+                        self.admit(stream, place, early, others);
+                    }
                 }
                 Err(error) => {
                     self.shared.metrics.accept_errors.inc();
@@ -204,16 +206,32 @@ impl<A: Answering> Listener<A> {
         }
     }
 
-    fn admit(&self, stream: TcpStream, early: Option<&GracefulShutdown>, others: &GracefulShutdown) {
+    /// A place for an accepted connection, as soon as one is free; `None` where the process stops before.
+    async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        let free = Arc::clone(&self.shared.free);
+        if let Ok(place) = Arc::clone(&free).try_acquire_owned() {
+            return Some(place);
+        }
+        self.shared.metrics.connections_delayed.inc();
+        tokio::select! {
+            biased;
+            place = free.acquire_owned() => place.ok(),
+            () = self.shared.last_call() => None,
+        }
+    }
+
+    fn admit(
+        &self,
+        stream: TcpStream,
+        place: OwnedSemaphorePermit,
+        early: Option<&GracefulShutdown>,
+        others: &GracefulShutdown,
+    ) {
         let shared = Arc::clone(&self.shared);
-        let Ok(permit) = Arc::clone(&shared.free).try_acquire_owned() else {
-            shared.metrics.connections_refused.inc();
-            return;
-        };
         shared.metrics.connections_accepted.inc();
         shared.metrics.connections.inc();
         let ends = Ends { early: early.map(GracefulShutdown::watcher), others: others.watcher() };
-        let open = Open { shared, _permit: permit };
+        let open = Open { shared, _place: place };
         tokio::spawn(async move {
             tokio::select! {
                 biased;
@@ -259,7 +277,7 @@ struct Ends {
 /// One open connection; frees its place when dropped.
 struct Open<A> {
     shared: Arc<Shared<A>>,
-    _permit: OwnedSemaphorePermit,
+    _place: OwnedSemaphorePermit,
 }
 
 impl<A> Drop for Open<A> {
@@ -274,17 +292,18 @@ impl<A: Answering> Shared<A> {
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%error, "TCP_NODELAY cannot be set");
         }
+        let mut late = pin!(sleep(self.limits.first_request));
         let serve = async {
             match &self.security {
-                Security::Plain => self.http(stream, &self.http1, ends.others).await,
+                Security::Plain => self.http(stream, &self.http1, ends.others, late).await,
                 Security::Tls(current) => {
-                    let Some(stream) = self.secure(current, stream).await else { return };
+                    let Some(stream) = self.secure(current, stream, late.as_mut()).await else { return };
                     let early = ends.early.filter(|_| !self.lifecycle.parting());
                     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-                        self.http(stream, &self.http2, early.unwrap_or(ends.others)).await;
+                        self.http(stream, &self.http2, early.unwrap_or(ends.others), late).await;
                     } else {
                         drop(early);
-                        self.http(stream, &self.http1, ends.others).await;
+                        self.http(stream, &self.http1, ends.others, late).await;
                     }
                 }
             }
@@ -297,8 +316,8 @@ impl<A: Answering> Shared<A> {
         }
     }
 
-    /// Serves requests until the connection ends, is asked to end, or brings no first request in time.
-    async fn http<S>(&self, stream: S, builder: &Builder<TokioExecutor>, end: Watcher)
+    /// Serves requests until the connection ends, is asked to end, or is `late` with its first request.
+    async fn http<S>(&self, stream: S, builder: &Builder<TokioExecutor>, end: Watcher, late: Pin<&mut Sleep>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -321,7 +340,7 @@ impl<A: Answering> Shared<A> {
             tokio::select! {
                 biased;
                 () = first.notified() => std::future::pending().await,
-                () = sleep(self.limits.header) => {}
+                () = late => {}
                 () = self.last_call() => {}
             }
         };
@@ -339,21 +358,27 @@ impl<A: Answering> Shared<A> {
         sleep(self.limits.last_call).await;
     }
 
-    /// The handshake, within its time limit and, while stopping, only a moment longer.
-    async fn secure(&self, current: &tls::Current, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
+    /// The handshake, until it is `late` and, while stopping, only a moment longer.
+    async fn secure(
+        &self,
+        current: &tls::Current,
+        stream: TcpStream,
+        late: Pin<&mut Sleep>,
+    ) -> Option<TlsStream<TcpStream>> {
         let acceptor = TlsAcceptor::from(Arc::clone(&current.load().config));
         let shaken = tokio::select! {
             biased;
-            shaken = timeout(self.limits.handshake, acceptor.accept(stream)) => shaken,
+            shaken = acceptor.accept(stream) => Some(shaken),
+            () = late => None,
             () = self.last_call() => return None,
         };
         let reason = match shaken {
-            Ok(Ok(stream)) => return Some(stream),
-            Ok(Err(error)) => {
+            Some(Ok(stream)) => return Some(stream),
+            Some(Err(error)) => {
                 debug!(%error, "a TLS handshake failed");
                 reason(&error)
             }
-            Err(_) => HandshakeFailure::Timeout,
+            None => HandshakeFailure::Timeout,
         };
         self.metrics.handshake_failed(reason);
         None

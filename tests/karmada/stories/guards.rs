@@ -99,8 +99,8 @@ pub async fn a_lease_deleted_by_hand_makes_no_second_leader(stand: &mut Stand) {
     stand.clear(name).await;
 }
 
-/// One peer keeps more silent connections than a replica has places: they end after seconds, and reviews go on.
-pub async fn kept_connections_stop_reviews_only_for_seconds(stand: &mut Stand) {
+/// One peer keeps more silent connections than a replica has places: they delay reviews, and none fails.
+pub async fn kept_connections_delay_reviews_and_stop_none(stand: &mut Stand) {
     let mut kept: Vec<TcpStream> = Vec::with_capacity(KEPT);
     let [port, _] = stand.fhpa.ports;
     for _ in 0..KEPT {
@@ -111,17 +111,16 @@ pub async fn kept_connections_stop_reviews_only_for_seconds(stand: &mut Stand) {
             kept.push(stream);
         }
     }
-    assert!(kept.len() > 1_000, "{}", kept.len());
+    assert!(kept.len() > 1_024, "{}", kept.len());
     let api = stand.api("", "FederatedHPA", "prod");
     let params = kube::api::PostParams { dry_run: true, ..Default::default() };
-    let object = |round| serde_json::from_value(federated(&format!("reviewed{round}"), 1, 9, json!({}))).unwrap();
-    let begun = steady();
-    until("a review is answered", async || api.create(&params, &object(0)).await.is_ok()).await;
-    let stopped = begun.elapsed();
-    println!("  {} connections kept; reviews went on after {stopped:.1?}", kept.len());
-    assert!(stopped < Duration::from_secs(15), "{stopped:?}");
-    for round in 1..20 {
-        api.create(&params, &object(round)).await.unwrap();
+    for round in 0..20 {
+        let object = federated(&format!("reviewed{round}"), 1, 9, json!({}));
+        let begun = steady();
+        api.create(&params, &serde_json::from_value(object).unwrap()).await.unwrap();
+        if round == 0 {
+            println!("  {} connections kept; a review took {:.1?}", kept.len(), begun.elapsed());
+        }
     }
 }
 

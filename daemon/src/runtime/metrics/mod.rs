@@ -87,8 +87,8 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Connections that were accepted.
     pub connections_accepted: Counter,
-    /// Connections closed at once, because there were too many.
-    pub connections_refused: Counter,
+    /// Connections that waited for a place, because there were too many.
+    pub connections_delayed: Counter,
     /// Failures to accept a connection.
     pub accept_errors: Counter,
 }
@@ -112,8 +112,6 @@ impl Metrics {
         r.register("build", "What runs", build());
         let [reloads_ok, reloads_failed] =
             by_result(&mut r, "certificate_reloads", "New certificates found, by result", ["ok", "failed"]);
-        let [connections_accepted, connections_refused] =
-            by_result(&mut r, "connections", "Connections that came in", ["accepted", "refused"]);
         let added = register(&mut r);
         let metrics = Self {
             controller: Arc::new(ControllerMetrics::new(&mut r)),
@@ -156,8 +154,8 @@ impl Metrics {
             reloads_ok,
             reloads_failed,
             connections: registered(&mut r, "connections_open", "Connections open"),
-            connections_accepted,
-            connections_refused,
+            connections_accepted: registered(&mut r, "connections", "Connections accepted"),
+            connections_delayed: registered(&mut r, "connections_delayed", "Connections that waited for a place"),
             accept_errors: registered(&mut r, "accept_errors", "Failures to accept a connection"),
             process: process::registry(),
             registry: r,
