@@ -1,9 +1,7 @@
 //! The certificate that replicas share: what is due, and its Secret.
 
 mod content;
-#[cfg(feature = "playground")]
 mod rotation;
-#[cfg(feature = "playground")]
 mod secret;
 mod whole_life;
 

@@ -6,7 +6,6 @@ mod command;
 pub mod documents;
 pub mod engine;
 mod fields;
-#[cfg(feature = "playground")]
 mod hooks;
 mod image;
 mod monitoring;

@@ -134,7 +134,6 @@ fn what_becomes_a_part_of_a_url_is_a_name() {
     refuses(&["recover", "--lease-namespace", "a.b"], "RFC 1123 label");
 }
 
-#[cfg(feature = "playground")]
 #[test]
 fn what_is_told_to_a_playground_is_a_name() {
     refuses(&["playground", "load", "a?b", "2"], "RFC 1123 subdomain");

@@ -8,8 +8,6 @@ fn help(command: &[&str]) -> String {
     outcome.stdout
 }
 
-/// Only with the playground the command has all of its commands.
-#[cfg(feature = "playground")]
 #[test]
 fn the_command_explains_itself() {
     insta::assert_snapshot!("fhpa", help(&[]));

@@ -66,7 +66,6 @@ fn kind(kind: &str, object: &impl serde::Serialize) -> Value {
     value
 }
 
-#[cfg(feature = "playground")]
 fn examples(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -75,7 +74,6 @@ fn examples(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-#[cfg(feature = "playground")]
 fn namespaces(manifest: &str) -> BTreeSet<&str> {
     manifest.lines().filter_map(|line| line.trim().strip_prefix("namespace: ")).collect()
 }
@@ -94,7 +92,6 @@ fn wait_until_asked(plane: &ControlPlane) {
 }
 
 /// The right ones apply as they stand; the wrong ones name namespaces that are there.
-#[cfg(feature = "playground")]
 #[test]
 fn kubectl_apply_prints_what_to_write_for_each_example() {
     let Some(plane) = ControlPlane::own("kubectl apply of the examples with the webhook registered") else { return };

@@ -152,7 +152,6 @@ impl ControlPlane {
         self.established();
     }
 
-    #[cfg(feature = "playground")]
     /// Applies the CRDs of Karmada's kinds that the controller watches.
     pub fn install_karmada(&self) {
         for definition in fhpa::playground::karmada::definitions().unwrap() {

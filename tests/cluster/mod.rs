@@ -3,7 +3,6 @@
 pub mod admission;
 pub mod control_plane;
 mod crds;
-#[cfg(feature = "playground")]
 mod restore;
 mod status;
 

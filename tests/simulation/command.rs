@@ -115,17 +115,6 @@ fn a_chart_that_cannot_be_written_is_an_error() {
     assert!(outcome.stderr.contains("charts are drawn as SVG or PNG"), "{}", outcome.stderr);
 }
 
-#[cfg(not(feature = "png"))]
-#[test]
-fn a_build_that_draws_svg_only_says_so_before_it_simulates() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("day.png");
-    let outcome = simulated(SMALL, &["--chart", file.to_str().unwrap()]);
-    assert_eq!((outcome.stdout.as_str(), outcome.code, file.exists()), ("", 2, false));
-    assert!(outcome.stderr.contains("this build draws SVG only"), "{}", outcome.stderr);
-}
-
-#[cfg(feature = "png")]
 #[test]
 fn a_chart_is_drawn_as_pixels_with_its_text() {
     let folder = tempfile::tempdir().unwrap();

@@ -168,7 +168,6 @@ async fn a_chart_has_a_bar_for_each_cluster() {
     assert_eq!(nameless.code, 2, "{}", nameless.stderr);
 }
 
-#[cfg(feature = "png")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_chart_of_a_running_object_is_drawn_as_png_where_fonts_are() {
     let desk = Desk::with_shop().await;

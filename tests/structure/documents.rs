@@ -120,11 +120,9 @@ fn paths_that_documents_name_exist() {
 }
 
 /// Flags that documents name and no command of ours declares.
-#[cfg(feature = "playground")]
 const FOREIGN_FLAGS: &[&str] = &["controllers", "force", "help", "sort-by"];
 
 /// Long flags of the command and all below it.
-#[cfg(feature = "playground")]
 fn flags(command: &clap::Command, found: &mut BTreeSet<String>) {
     found.extend(command.get_arguments().filter_map(|argument| argument.get_long()).map(str::to_owned));
     for below in command.get_subcommands() {
@@ -132,8 +130,6 @@ fn flags(command: &clap::Command, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Only with the playground the command line has all of its commands.
-#[cfg(feature = "playground")]
 #[test]
 fn flags_that_documents_name_exist() {
     let mut known = BTreeSet::new();

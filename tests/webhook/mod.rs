@@ -10,5 +10,4 @@ pub mod router;
 mod smoke;
 pub mod tls;
 pub mod volume;
-#[cfg(feature = "playground")]
 mod watch;
