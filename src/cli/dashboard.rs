@@ -12,7 +12,7 @@ use super::names;
 use super::plan::{Planner, PlannerArgs};
 use super::terminal::Color;
 use crate::dashboard::{Dashboard, Options, Probes, loopback};
-use crate::run::{LeaseArgs, PatienceArgs};
+use crate::run::{LeaseArgs, ToleranceArgs};
 use crate::runtime::clock;
 use crate::runtime::zones::ZoneDatabase;
 
@@ -33,7 +33,7 @@ pub struct Args {
     #[command(flatten)]
     planner: PlannerArgs,
     #[command(flatten)]
-    patience: PatienceArgs,
+    tolerance: ToleranceArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -77,7 +77,7 @@ impl Args {
     }
 
     async fn serve(self, color: Color) -> Result<(), String> {
-        let Self { listen, namespace, connection, lease, planner, patience } = self;
+        let Self { listen, namespace, connection, lease, planner, tolerance } = self;
         let unheard = |error| format!("signals cannot be received: {error}");
         let mut interrupted = signal(SignalKind::interrupt()).map_err(unheard)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
@@ -91,7 +91,7 @@ impl Args {
             zones: Arc::new(ZoneDatabase::open()),
             zone: planner.zone(),
             probes: Probes { lease: (lease_namespace, lease_name), estimators: planner.estimators() },
-            preview: Arc::new(Planner::of(planner).patient(patience.settings())),
+            preview: Arc::new(Planner::of(planner).patient(tolerance.settings())),
         };
         let dashboard = Dashboard::bind(options).await.map_err(|error| error.to_string())?;
         // A reader that exits early has seen enough.

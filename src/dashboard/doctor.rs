@@ -35,14 +35,14 @@ pub(super) struct Examined {
 }
 
 /// The checks of one control plane.
-pub(super) struct Checkup {
+pub(super) struct Checks {
     probes: Probes,
     last: RwLock<Option<Arc<Examined>>>,
     /// Held while the checks run.
     running: Mutex<()>,
 }
 
-impl Checkup {
+impl Checks {
     pub(super) fn new(probes: Probes) -> Self {
         Self { probes, last: RwLock::default(), running: Mutex::default() }
     }

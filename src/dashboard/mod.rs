@@ -36,7 +36,7 @@ use crate::runtime::server::{Limits, Listener, Security};
 use crate::runtime::watch::{Readers, Watches};
 use access::Access;
 use cache::Cache;
-use doctor::Checkup;
+use doctor::Checks;
 pub use doctor::Probes;
 use drills::Drills;
 use preview::Preview;
@@ -101,7 +101,7 @@ struct Shared {
     client: Client,
     zones: Arc<dyn Zones + Send + Sync>,
     zone: String,
-    checkup: Checkup,
+    checks: Checks,
     drills: Drills,
     preview: Arc<dyn Preview>,
     previews: Arc<Semaphore>,
@@ -144,7 +144,7 @@ impl Dashboard {
             client,
             zones,
             zone,
-            checkup: Checkup::new(probes),
+            checks: Checks::new(probes),
             drills: Drills::default(),
             preview,
             previews: Arc::new(Semaphore::new(PREVIEWS)),

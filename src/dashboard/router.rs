@@ -140,7 +140,7 @@ async fn doctor(State(shared): App, RawQuery(query): RawQuery) -> Response {
     if query.as_deref() != Some("run=now") {
         return html(StatusCode::OK, page::doctor::page(&shared));
     }
-    shared.checkup.run(&shared.client, || shared.cache.now()).await;
+    shared.checks.run(&shared.client, || shared.cache.now()).await;
     // A reload of the page does not run them again.
     (StatusCode::SEE_OTHER, [(LOCATION, "/doctor")]).into_response()
 }

@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use serde_json::Value;
 
 use super::kinds::Kinds;
-use super::members::Way;
+use super::members::MemberApi;
 use super::workload::{MemberHpa, StoredHpa, StoredWork};
 use super::{Error, Recovery};
 use crate::api::{Cluster, Work};
@@ -33,7 +33,7 @@ pub(super) struct Clusters {
     /// HPAs of fhpa in members, by FederatedHPA.
     pub(super) there: ByObject<MemberHpa>,
     /// The members that are read.
-    pub(super) ways: Vec<Way>,
+    pub(super) apis: Vec<MemberApi>,
 }
 
 /// What was read of one cluster.
@@ -42,7 +42,7 @@ struct Read {
     works: Vec<(Name, StoredWork)>,
     hpas: Vec<(Name, StoredHpa)>,
     there: Vec<(Name, MemberHpa)>,
-    way: Option<Way>,
+    api: Option<MemberApi>,
     /// Why its member could not be read.
     unread: Option<String>,
 }
@@ -63,7 +63,7 @@ impl Recovery {
     ) -> Result<Clusters, Error> {
         let named = clusters.iter().filter_map(|cluster| Some((cluster, cluster.metadata.name.clone()?)));
         let reads = futures::stream::iter(named.map(|(cluster, name)| async move {
-            let read = self.read_one(&name, self.way(cluster, &name), kinds, bindings).await?;
+            let read = self.read_one(&name, self.api(cluster, &name), kinds, bindings).await?;
             Ok::<_, Failure>((name, read))
         }));
         let mut reads = reads.buffer_unordered(CLUSTERS);
@@ -73,27 +73,27 @@ impl Recovery {
             put(&mut all.works, &name, read.works);
             put(&mut all.hpas, &name, read.hpas);
             put(&mut all.there, &name, read.there);
-            all.ways.extend(read.way);
+            all.apis.extend(read.api);
             unread.extend(read.unread.map(|why| (name, why)));
         }
         if unread.is_empty() { Ok(all) } else { Err(Error::Members(unread.into_iter().collect())) }
     }
 
     /// How a cluster is read; `None`: it is left out.
-    fn way(&self, cluster: &Cluster, name: &str) -> Option<Way> {
+    fn api(&self, cluster: &Cluster, name: &str) -> Option<MemberApi> {
         if self.without.contains(name) {
             return None;
         }
         let own = self.members.get(name);
         let version = convert::fleet::hpa_version(&cluster.status.kubernetes_version);
         let client = own.unwrap_or(&self.client).clone();
-        Some(Way { client, direct: own.is_some(), version, cluster: name.to_owned() })
+        Some(MemberApi { client, direct: own.is_some(), version, cluster: name.to_owned() })
     }
 
     async fn read_one(
         &self,
         cluster: &str,
-        way: Option<Way>,
+        api: Option<MemberApi>,
         kinds: &Kinds,
         bindings: &BTreeSet<Name>,
     ) -> Result<Read, Failure> {
@@ -107,14 +107,14 @@ impl Recovery {
             }
         });
         works.await?;
-        let Some(way) = way else { return Ok(read) };
+        let Some(api) = api else { return Ok(read) };
         let text = |hpa: &Value, field| hpa.pointer(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let note = |hpa: Value| {
             let name = (text(&hpa, "/metadata/namespace"), text(&hpa, "/metadata/name"));
             read.there.push((name, MemberHpa::of(&hpa)));
         };
-        read.unread = way.hpas(note).await.err().map(|failure| failure.to_string());
-        read.way = Some(way);
+        read.unread = api.hpas(note).await.err().map(|failure| failure.to_string());
+        read.api = Some(api);
         Ok(read)
     }
 }

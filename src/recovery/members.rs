@@ -18,7 +18,7 @@ use crate::runtime::watch::{MANAGED_BY, OURS};
 
 /// Access to one member.
 #[derive(Clone)]
-pub(super) struct Way {
+pub(super) struct MemberApi {
     /// Name of the cluster.
     pub(super) cluster: String,
     /// Client of the member, or of the control plane.
@@ -29,7 +29,7 @@ pub(super) struct Way {
     pub(super) version: HpaVersion,
 }
 
-impl Way {
+impl MemberApi {
     fn path(&self, path: &str) -> String {
         if self.direct { path.to_owned() } else { proxied(&self.cluster, path) }
     }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::clusters::{Clusters, Name, newer};
 use super::correction::{Correction, Uncorrected, corrections, uncorrected};
-use super::members::Way;
+use super::members::MemberApi;
 use super::workload::{Member, MemberHpa, Scaler, StoredBinding, StoredHpa, StoredWork, SurveyedWorkload, Template};
 use super::{Error, Plan, Recovery};
 use crate::api::hpa::CrossVersionObjectReference;
@@ -118,12 +118,12 @@ impl Recovery {
         let mut notes: Vec<String> = self.without.iter().map(leaves).collect();
         notes.extend(newer(&read.there, &stored));
 
-        let (workloads, ways) = (scaled.len(), std::mem::take(&mut read.ways));
+        let (workloads, apis) = (scaled.len(), std::mem::take(&mut read.apis));
         let surveyed = futures::stream::iter(scaled.into_iter().map(|one| {
             let stored = bindings.remove(&one.target).map(|binding| Stored::take(&mut read, &one, binding));
-            self.survey(one, stored, &ways, &targets)
+            self.survey(one, stored, &apis, &targets)
         }));
-        let at_a_time = READS.checked_div(ways.len().min(MEMBERS)).unwrap_or(READS);
+        let at_a_time = READS.checked_div(apis.len().min(MEMBERS)).unwrap_or(READS);
         let mut surveyed = surveyed.buffered(at_a_time);
         let (mut subjects, mut left) = (Vec::new(), Vec::new());
         while let Some(one) = surveyed.next().await {
@@ -133,7 +133,7 @@ impl Recovery {
             left.extend(why);
         }
         drop(surveyed);
-        let (clusters, named) = (ways.len(), ways.into_iter().map(|way| (way.cluster, way.version)));
+        let (clusters, named) = (apis.len(), apis.into_iter().map(|api| (api.cluster, api.version)));
         Ok(Plan { subjects, clusters, versions: named.collect(), workloads, notes, left })
     }
 
@@ -230,7 +230,7 @@ impl Recovery {
         &self,
         scaled: Scaled,
         stored: Option<Stored>,
-        ways: &[Way],
+        apis: &[MemberApi],
         targets: &Targets,
     ) -> Result<Surveyed, Error> {
         let target = scaled.target();
@@ -244,7 +244,7 @@ impl Recovery {
             }
         };
         let Some(template) = self.template(&place, &target).await? else { return Ok(Surveyed::default()) };
-        let members = workloads(ways, &place, target.name, there).await?;
+        let members = workloads(apis, &place, target.name, there).await?;
         let Scaled { object, reference, namespace, scaler, target } = scaled;
         let run_by = scaler.as_run(members.values().any(|member| member.hpa.is_some()) || !hpas.is_empty());
         let own = match &run_by {
@@ -291,14 +291,14 @@ impl Recovery {
 
 /// A workload in each member, by cluster; `there` are the HPAs of fhpa.
 async fn workloads(
-    ways: &[Way],
+    apis: &[MemberApi],
     place: &ResourcePath,
     name: &str,
     mut there: BTreeMap<String, MemberHpa>,
 ) -> Result<BTreeMap<String, Member>, Error> {
-    let looks = futures::stream::iter(ways.iter().map(|way| async {
-        let replicas = way.replicas(&place.path, name).await;
-        (way.cluster.clone(), replicas)
+    let looks = futures::stream::iter(apis.iter().map(|api| async {
+        let replicas = api.replicas(&place.path, name).await;
+        (api.cluster.clone(), replicas)
     }));
     let mut looks = looks.buffer_unordered(MEMBERS);
     let (mut members, mut unread) = (BTreeMap::new(), Vec::new());

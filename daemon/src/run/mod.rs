@@ -12,6 +12,6 @@ pub mod review_metrics;
 mod roles;
 pub mod webhook;
 
-pub use args::{CentralizedArgs, ControlPlaneArgs, LeaseArgs, PatienceArgs, duration};
+pub use args::{CentralizedArgs, ControlPlaneArgs, LeaseArgs, ToleranceArgs, duration};
 
 pub use crate::estimator::grpc::Address as EstimatorAddress;

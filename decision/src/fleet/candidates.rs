@@ -8,10 +8,10 @@ use super::Member;
 use super::affinity::takes;
 use super::api_enablements::{ApiEnablement, GroupVersionKind};
 use super::cluster_state::{Facts, Judgement, judge};
-use super::patience::{Past, Patience};
 use super::placement::{Group, Placement};
 use super::settings::{Preferences, Settings, policy};
 use super::spread::{Candidate, Unmet, choose};
+use super::tolerance::{ClusterHistory, FailureTolerance};
 use super::workload_affinity::{Admission, Neighbours};
 use crate::plan::{ClusterState, Policy};
 use crate::subject::federated_hpa::{Assignment, ClusterAffinity};
@@ -61,7 +61,7 @@ pub struct Candidates<'a> {
     pub next: Option<Timestamp>,
     /// Constraints of the placement that the clusters cannot keep.
     pub unmet: Vec<Unmet<'a>>,
-    /// Clusters whose toleration has ended and that may not fail over yet ([`Past::may_fail`]).
+    /// Clusters whose toleration has ended and that may not fail over yet ([`ClusterHistory::may_fail`]).
     pub waiting: Vec<&'a str>,
     /// Set while failover is paused: the number of clusters that are not Ready, and of all clusters.
     pub paused: Option<(usize, usize)>,
@@ -78,16 +78,16 @@ pub struct Candidates<'a> {
 pub fn candidates<'a>(
     intent: &Intent<'a>,
     members: &'a [Member<'_>],
-    past: &Past<'a>,
-    patience: &Patience,
+    past: &ClusterHistory<'a>,
+    tolerance: &FailureTolerance,
     now: Timestamp,
 ) -> Candidates<'a> {
-    let paused = patience.pauses(members);
+    let paused = tolerance.pauses(members);
     let preferences = Preferences::of(intent.assignment, intent.placement);
     let admission = Admission::default();
-    let look = Look { intent, preferences, members, past, patience, paused: paused.is_some(), now, admission };
-    let look = Look { admission: intent.neighbours.leave(|name| look.lasts(name)), ..look };
-    let (Found { mut clusters, next, unmet, waiting, overflows }, group) = look.group();
+    let look = Input { intent, preferences, members, past, tolerance, paused: paused.is_some(), now, admission };
+    let look = Input { admission: intent.neighbours.leave(|name| look.lasts(name)), ..look };
+    let (Selected { mut clusters, next, unmet, waiting, overflows }, group) = look.group();
     let names: BTreeSet<&str> = members.iter().map(|member| &*member.name).collect();
     let gone = past.held.union(&past.known).filter(|name| !names.contains(*name));
     clusters.extend(gone.map(|&name| CandidateCluster {
@@ -109,12 +109,12 @@ fn priority(tier: usize) -> Option<i32> {
 }
 
 /// Input of the selection.
-struct Look<'s, 'a> {
+struct Input<'s, 'a> {
     intent: &'s Intent<'a>,
     preferences: Preferences<'a>,
     members: &'a [Member<'a>],
-    past: &'s Past<'a>,
-    patience: &'s Patience,
+    past: &'s ClusterHistory<'a>,
+    tolerance: &'s FailureTolerance,
     paused: bool,
     now: Timestamp,
     /// Clusters that the other workloads of its groups leave to it.
@@ -122,7 +122,7 @@ struct Look<'s, 'a> {
 }
 
 /// Result of the selection.
-struct Found<'a> {
+struct Selected<'a> {
     clusters: Vec<CandidateCluster<'a>>,
     next: Option<Timestamp>,
     unmet: Vec<Unmet<'a>>,
@@ -154,15 +154,15 @@ impl<'s, 'a> Selection<'s, 'a> {
     }
 }
 
-impl Found<'_> {
+impl Selected<'_> {
     fn serves(&self) -> bool {
         self.clusters.iter().any(|one| one.chosen && matches!(one.state, ClusterState::Serving | ClusterState::Silent))
     }
 }
 
-impl<'a> Look<'_, 'a> {
+impl<'a> Input<'_, 'a> {
     /// The group that is used.
-    fn group(&self) -> (Found<'a>, &'a str) {
+    fn group(&self) -> (Selected<'a>, &'a str) {
         let placement = self.intent.placement;
         let whole = Selection { affinity: placement.affinity.as_ref(), overflow: &[] };
         let Some(first) = placement.groups.first() else { return (self.find(whole), "") };
@@ -196,17 +196,18 @@ impl<'a> Look<'_, 'a> {
         let given_up = self.past.scheduled.filter(|scheduled| *scheduled <= self.now);
         let well = |member: &Member<'_>| {
             let since = member.since.max(given_up);
-            since.map_or(Ok(Timestamp::MIN), |since| since.checked_add(self.patience.not_ready)).ok()
+            since.map_or(Ok(Timestamp::MIN), |since| since.checked_add(self.tolerance.not_ready)).ok()
         };
         let well = self.members.iter().filter(serves).filter_map(well).min();
         well.or(found.next.filter(|next| *next > self.now))
     }
 
-    fn find(&self, selection: Selection<'_, '_>) -> Found<'a> {
-        let Self { intent, members, past, patience, now, .. } = *self;
+    fn find(&self, selection: Selection<'_, '_>) -> Selected<'a> {
+        let Self { intent, members, past, tolerance, now, .. } = *self;
         let placement = intent.placement;
         let overflows = !selection.overflow.is_empty();
-        let mut found = Found { clusters: Vec::new(), next: None, unmet: Vec::new(), waiting: Vec::new(), overflows };
+        let mut found =
+            Selected { clusters: Vec::new(), next: None, unmet: Vec::new(), waiting: Vec::new(), overflows };
         let taken = |member: &&Member<'_>| {
             intent.affinity.is_none_or(|affinity| takes(affinity, member))
                 && selection.tier(member).is_some()
@@ -226,10 +227,10 @@ impl<'a> Look<'_, 'a> {
                 continue;
             }
             let facts = self.facts(name, chosen);
-            let Judgement { state, next: end } = judge(member, &placement.tolerations, patience, facts, now);
+            let Judgement { state, next: end } = judge(member, &placement.tolerations, tolerance, facts, now);
             found.next = [found.next, end].into_iter().flatten().min();
             if facts.waits && !self.paused {
-                let freely = judge(member, &placement.tolerations, patience, Facts { waits: false, ..facts }, now);
+                let freely = judge(member, &placement.tolerations, tolerance, Facts { waits: false, ..facts }, now);
                 found.waiting.extend((freely.state != state).then_some(name));
             }
             let mut settings = self.preferences.settings(member);
@@ -258,7 +259,7 @@ impl<'a> Look<'_, 'a> {
     fn lasts(&self, name: &str) -> bool {
         let facts =
             Facts { chosen: true, held: true, resumed: self.past.resumed, waits: self.paused, ..<_>::default() };
-        let judged = |member| judge(member, &self.intent.placement.tolerations, self.patience, facts, self.now).state;
+        let judged = |member| judge(member, &self.intent.placement.tolerations, self.tolerance, facts, self.now).state;
         let mut named = self.members.iter().filter(|member| member.name == name);
         named.any(|member| matches!(judged(member), ClusterState::Serving | ClusterState::Silent))
     }
@@ -285,7 +286,7 @@ impl<'a> Look<'_, 'a> {
         let mut ranked: Vec<(bool, Candidate<'m>)> = candidates
             .map(|member| {
                 let facts = self.facts(&member.name, true);
-                let state = judge(member, &self.intent.placement.tolerations, self.patience, facts, self.now).state;
+                let state = judge(member, &self.intent.placement.tolerations, self.tolerance, facts, self.now).state;
                 (
                     facts.held && !facts.dying,
                     Candidate { member, serves: matches!(state, ClusterState::Serving | ClusterState::Silent) },

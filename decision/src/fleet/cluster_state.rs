@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::patience::Patience;
 use super::taint::{NO_EXECUTE, NO_SCHEDULE, NOT_READY, Taint, Tolerated, Toleration, UNREACHABLE};
+use super::tolerance::FailureTolerance;
 use super::{Member, Readiness};
 use crate::plan::{ClusterState, Failed};
 
@@ -40,7 +40,7 @@ pub struct Facts {
 ///
 /// A condition `Ready` that is not True counts as the NoExecute taint that Karmada has for it (`not-ready`,
 /// `unreachable`), added when the condition changed, so that one toleration bounds both. Where the placement has no
-/// toleration, `patience` applies: Karmada evicts nothing then (before 1.15 it tolerated these taints for 300 seconds),
+/// toleration, `tolerance` applies: Karmada evicts nothing then (before 1.15 it tolerated these taints for 300 seconds),
 /// and a short outage must not cause failover either. A cluster without the condition does not answer; when it also has
 /// no HPA and no entry, or only an HPA that is being deleted, it is away.
 ///
@@ -54,12 +54,12 @@ pub struct Facts {
 pub fn judge(
     member: &Member<'_>,
     tolerations: &[Toleration<'_>],
-    patience: &Patience,
+    tolerance: &FailureTolerance,
     facts: Facts,
     now: Timestamp,
 ) -> Judgement {
     let Facts { chosen, held, dying, evicted, failed, resumed, waits } = facts;
-    let ends = |taint: &Taint<'_>| patience.tolerated(taint, tolerations, failed, now);
+    let ends = |taint: &Taint<'_>| tolerance.tolerated(taint, tolerations, failed, now);
     let over = |end: Tolerated| matches!(end, Tolerated::Until(end) if end <= now);
     let later = |end: Tolerated| match end {
         Tolerated::Until(end) => Some(end),
@@ -77,7 +77,7 @@ pub fn judge(
         let failed = failed.filter(|failed| !failed.ran_ahead(now)).zip(added);
         failed.is_some_and(|(failed, added)| failed.last >= added)
     };
-    let out = evicted.and_then(|evicted| patience.stays_out(evicted, failed, now)).filter(|end| *end > now);
+    let out = evicted.and_then(|evicted| tolerance.stays_out(evicted, failed, now)).filter(|end| *end > now);
     if let Some(taint) = unready(member.readiness) {
         let end = ends(&Taint { added: taint.added.max(resumed), ..taint.clone() });
         // Other clusters have had its share since then: do not wait a second time. Its condition may change while it is
@@ -152,7 +152,7 @@ mod tests {
         held: bool,
     ) -> (ClusterState, Option<Timestamp>) {
         let facts = Facts { chosen: true, held, ..Facts::default() };
-        let judged = judge(member, tolerations, &Patience::default(), facts, NOW);
+        let judged = judge(member, tolerations, &FailureTolerance::default(), facts, NOW);
         (judged.state, judged.next)
     }
 
@@ -160,7 +160,8 @@ mod tests {
     fn a_ready_cluster_serves_and_leaves_when_it_is_not_chosen() {
         let member = ready(Readiness::Ready);
         assert_eq!(cluster_state(&member, &[], false), (ClusterState::Serving, None));
-        let other = |held| judge(&member, &[], &Patience::default(), Facts { held, ..Facts::default() }, NOW).state;
+        let other =
+            |held| judge(&member, &[], &FailureTolerance::default(), Facts { held, ..Facts::default() }, NOW).state;
         assert_eq!(other(true), ClusterState::Leaving { evicted: false });
         assert_eq!(other(false), ClusterState::Lost);
     }
@@ -199,7 +200,7 @@ mod tests {
     fn one_that_was_never_decoded_keeps_what_it_has() {
         let member = ready(Readiness::Undecoded);
         for chosen in [true, false] {
-            let of = |facts| judge(&member, &[], &Patience::default(), facts, NOW);
+            let of = |facts| judge(&member, &[], &FailureTolerance::default(), facts, NOW);
             let facts = Facts { chosen, ..Facts::default() };
             let held = of(Facts { held: true, failed: Some(Failed { times: 1, last: NOW }), ..facts });
             assert_eq!(held, Judgement { state: ClusterState::Silent, next: None });
@@ -214,7 +215,7 @@ mod tests {
     fn one_that_may_not_fail_now_is_silent_for_as_long() {
         let member = ready(Readiness::NotReady(at(0)));
         let facts = Facts { chosen: true, held: true, waits: true, ..Facts::default() };
-        let judged = judge(&member, &[], &Patience::default(), facts, NOW);
+        let judged = judge(&member, &[], &FailureTolerance::default(), facts, NOW);
         assert_eq!(judged, Judgement { state: ClusterState::Silent, next: None });
     }
 
@@ -223,7 +224,7 @@ mod tests {
         let failed = |last| Some(Failed { times: 1, last: at(last) });
         let judged = |failed| {
             let facts = Facts { chosen: true, held: true, failed, waits: true, ..Facts::default() };
-            judge(&ready(Readiness::NotReady(at(600))), &[], &Patience::default(), facts, NOW).state
+            judge(&ready(Readiness::NotReady(at(600))), &[], &FailureTolerance::default(), facts, NOW).state
         };
         assert_eq!((judged(failed(950)), judged(failed(500))), (ClusterState::Lost, ClusterState::Silent));
         assert_eq!(judged(failed(1_060)), ClusterState::Lost, "clocks differ a little");
@@ -234,7 +235,7 @@ mod tests {
     fn after_a_pause_a_cluster_is_waited_for_anew() {
         let judged = |resumed| {
             let facts = Facts { chosen: true, held: true, resumed, ..Facts::default() };
-            judge(&ready(Readiness::NotReady(at(0))), &[], &Patience::default(), facts, NOW)
+            judge(&ready(Readiness::NotReady(at(0))), &[], &FailureTolerance::default(), facts, NOW)
         };
         assert_eq!(judged(None).state, ClusterState::Lost);
         assert_eq!(judged(Some(at(900))), Judgement { state: ClusterState::Silent, next: Some(at(1_200)) });
@@ -248,7 +249,7 @@ mod tests {
             let taint = Taint { key, effect: NO_EXECUTE.into(), added: Some(at(0)), ..Taint::default() };
             let member = Member { taints: vec![taint], since: since.map(at), ..ready(Readiness::Ready) };
             let facts = Facts { chosen: true, held: true, resumed: resumed.map(at), ..Facts::default() };
-            judge(&member, &[], &Patience::default(), facts, NOW)
+            judge(&member, &[], &FailureTolerance::default(), facts, NOW)
         };
         assert_eq!(judged(Some(990), None), Judgement { state: ClusterState::Serving, next: Some(at(1_290)) });
         assert_eq!(judged(None, Some(800)), Judgement { state: ClusterState::Serving, next: Some(at(1_100)) });
@@ -259,7 +260,7 @@ mod tests {
     fn one_that_karmada_evicts_leaves_and_stays_out_as_long_as_one_that_failed() {
         let facts = |held, evicted| Facts { chosen: true, held, evicted: Some(at(evicted)), ..Facts::default() };
         let member = ready(Readiness::Ready);
-        let judged = |facts| judge(&member, &[], &Patience::default(), facts, NOW);
+        let judged = |facts| judge(&member, &[], &FailureTolerance::default(), facts, NOW);
         let leaves = Judgement { state: ClusterState::Leaving { evicted: true }, next: Some(at(1_200)) };
         assert_eq!(judged(facts(true, 900)), leaves);
         assert_eq!(judged(facts(false, 900)), Judgement { state: ClusterState::Lost, ..leaves });

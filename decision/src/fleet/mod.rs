@@ -7,11 +7,11 @@ pub mod candidates;
 pub mod cluster_state;
 pub mod nodes;
 pub mod observation;
-pub mod patience;
 pub mod placement;
 pub mod settings;
 pub mod spread;
 pub mod taint;
+pub mod tolerance;
 pub mod unsupported;
 pub mod workload_affinity;
 

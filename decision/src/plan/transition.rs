@@ -73,7 +73,7 @@ fn wish(request: &Request<'_>, row: &Row<'_>) -> Transition {
 }
 
 /// A transition that can be cut.
-struct Line<'a> {
+struct Cuttable<'a> {
     at: usize,
     name: &'a str,
     /// Weight of its cut: a size that does not change by itself, so that a cut is stable while replicas vary.
@@ -96,7 +96,7 @@ struct Line<'a> {
     due: Replicas,
 }
 
-impl<'a> Line<'a> {
+impl<'a> Cuttable<'a> {
     /// Of a cluster that stays; `told` is whether any cluster reports its replicas.
     fn of(at: usize, row: &Row<'a>, bounds: Bounds, told: bool) -> Self {
         let (cluster, target) = (row.cluster, row.bounds);
@@ -135,22 +135,22 @@ fn fit(request: &Request<'_>, rows: &mut [Row<'_>], kept: Replicas) {
     let (mut stay, mut go) = (Vec::new(), Vec::new());
     for (at, row) in rows.iter().enumerate() {
         match row.transition {
-            Transition::Have { bounds, .. } => stay.push(Line::of(at, row, bounds, told)),
-            Transition::Leave(Bounds { max, .. }) => go.push(Line::leaving(at, row.cluster, max)),
+            Transition::Have { bounds, .. } => stay.push(Cuttable::of(at, row, bounds, told)),
+            Transition::Leave(Bounds { max, .. }) => go.push(Cuttable::leaving(at, row.cluster, max)),
             Transition::Drop | Transition::Rest => {}
         }
     }
-    let needed = |need: fn(&Line<'_>) -> Replicas| stay.iter().map(|line| u64::from(need(line))).sum::<u64>();
-    release(&mut go, budget.saturating_sub(needed(|line| line.asked)).max(kept.into()));
-    release(&mut go, budget.saturating_sub(needed(|line| line.stays)));
+    let needed = |need: fn(&Cuttable<'_>) -> Replicas| stay.iter().map(|one| u64::from(need(one))).sum::<u64>();
+    release(&mut go, budget.saturating_sub(needed(|one| one.asked)).max(kept.into()));
+    release(&mut go, budget.saturating_sub(needed(|one| one.stays)));
     let room = budget.saturating_sub(sum(&go));
-    let floors: [fn(&Line<'_>) -> Replicas; 5] =
-        [|line| line.gentle, |line| line.busy, |line| line.running, |line| line.ready, |line| line.due];
+    let floors: [fn(&Cuttable<'_>) -> Replicas; 5] =
+        [|one| one.gentle, |one| one.busy, |one| one.running, |one| one.ready, |one| one.due];
     for floor in floors {
         let over = sum(&stay).saturating_sub(room);
         cut(&mut stay, over, floor);
     }
-    for Line { at, max, .. } in stay.iter().chain(&go) {
+    for Cuttable { at, max, .. } in stay.iter().chain(&go) {
         let Some(row) = rows.get_mut(*at) else { continue };
         match &mut row.transition {
             Transition::Have { bounds, hold, .. } if *max < bounds.max => {
@@ -167,29 +167,29 @@ fn fit(request: &Request<'_>, rows: &mut [Row<'_>], kept: Replicas) {
     }
 }
 
-fn sum(lines: &[Line<'_>]) -> u64 {
-    lines.iter().map(|line| u64::from(line.max)).sum()
+fn sum(cuttable: &[Cuttable<'_>]) -> u64 {
+    cuttable.iter().map(|one| u64::from(one.max)).sum()
 }
 
 /// Leaves leaving clusters `most` replicas. Each releases a part of its own first: what all may release together is more
 /// than that.
-fn release(lines: &mut [Line<'_>], most: u64) {
-    let floors: [fn(&Line<'_>) -> Replicas; 2] = [|line| line.gentle, |_| 0];
+fn release(cuttable: &mut [Cuttable<'_>], most: u64) {
+    let floors: [fn(&Cuttable<'_>) -> Replicas; 2] = [|one| one.gentle, |_| 0];
     for floor in floors {
-        let over = sum(lines).saturating_sub(most);
-        cut(lines, over, floor);
+        let over = sum(cuttable).saturating_sub(most);
+        cut(cuttable, over, floor);
     }
 }
 
-/// Cuts `over` from the lines, by weight, none below its `floor`.
-fn cut(lines: &mut [Line<'_>], over: u64, floor: fn(&Line<'_>) -> Replicas) {
+/// Cuts `over` from what can be cut, by weight, none below its `floor`.
+fn cut(cuttable: &mut [Cuttable<'_>], over: u64, floor: fn(&Cuttable<'_>) -> Replicas) {
     let Some(over) = Replicas::try_from(over).ok().filter(|over| *over > 0) else { return };
-    let parts = lines.iter().map(|line| {
-        let high = line.max.saturating_sub(floor(line));
-        Part { name: line.name, current: 0, weight: line.weight, kept: 0, low: 0, high }
+    let parts = cuttable.iter().map(|one| {
+        let high = one.max.saturating_sub(floor(one));
+        Part { name: one.name, current: 0, weight: one.weight, kept: 0, low: 0, high }
     });
     let parts: Vec<Part<'_>> = parts.collect();
-    for (line, taken) in lines.iter_mut().zip(by_weight(over, &parts)) {
-        line.max = line.max.saturating_sub(taken);
+    for (one, taken) in cuttable.iter_mut().zip(by_weight(over, &parts)) {
+        one.max = one.max.saturating_sub(taken);
     }
 }

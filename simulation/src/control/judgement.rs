@@ -9,7 +9,7 @@ use crate::Second;
 use crate::scenario::instant;
 use crate::shared::Shared;
 use decision::fleet::candidates::{CandidateCluster, Candidates, candidates};
-use decision::fleet::patience::{Past, Patience};
+use decision::fleet::tolerance::{ClusterHistory, FailureTolerance};
 use decision::ledger::Rank;
 use decision::plan::ClusterState;
 
@@ -47,29 +47,29 @@ impl<'a> Control<'a> {
         if self.scenario.timing.failover == 0 {
             return (self.find(&past, now), None);
         }
-        let found = self.find(&Past { may_fail: Some(BTreeSet::new()), ..past.clone() }, now);
+        let found = self.find(&ClusterHistory { may_fail: Some(BTreeSet::new()), ..past.clone() }, now);
         let standing = self.workload.standing(Rank::Replace, self.age);
         let (admitted, turn) = shared.may_fail(&standing, &found.waiting, now);
         if admitted.is_empty() {
             return (found, turn);
         }
         let may_fail = self.places.keys().copied().filter(|name| admitted.iter().any(|admitted| admitted == name));
-        (self.find(&Past { may_fail: Some(may_fail.collect()), ..past }, now), turn)
+        (self.find(&ClusterHistory { may_fail: Some(may_fail.collect()), ..past }, now), turn)
     }
 
-    fn find<'s>(&'s self, past: &Past<'s>, now: Second) -> Candidates<'s> {
-        candidates(&self.workload.intent, &self.members, past, &Patience::default(), instant(now))
+    fn find<'s>(&'s self, past: &ClusterHistory<'s>, now: Second) -> Candidates<'s> {
+        candidates(&self.workload.intent, &self.members, past, &FailureTolerance::default(), instant(now))
     }
 
-    fn past(&self) -> Past<'a> {
+    fn past(&self) -> ClusterHistory<'a> {
         let sites = || self.scenario.sites.iter().zip(&self.files).map(|(site, file)| (&*site.member.name, file));
         let named = |is: fn(&File) -> bool| sites().filter(move |(_, file)| is(file)).map(|(name, _)| name).collect();
-        Past {
+        ClusterHistory {
             held: named(|file| file.work.is_some() || file.entry.is_some()),
             dying: named(|file| file.entry.is_none() && file.work.is_some_and(|work| work.written.is_none())),
             known: named(|file| file.memory.owes()),
             failed: sites().filter_map(|(name, file)| Some((name, file.memory.failures?))).collect(),
-            ..Past::default()
+            ..ClusterHistory::default()
         }
     }
 }

@@ -17,7 +17,7 @@ use super::terminal::Color;
 use super::validate::inputs::FilenameArgs;
 use crate::decision::drill::{LoadFactor, Loss};
 use crate::decision::validation::Settings;
-use crate::run::PatienceArgs;
+use crate::run::ToleranceArgs;
 use crate::run::forecast::live;
 use crate::runtime::clock;
 use crate::runtime::settings::RuleArgs;
@@ -60,7 +60,7 @@ pub struct Args {
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
-    patience: PatienceArgs,
+    tolerance: ToleranceArgs,
     #[command(flatten)]
     rules: RuleArgs,
 }
@@ -126,7 +126,7 @@ impl Args {
 
     fn losses(self) -> Result<Vec<Loss>, Problem> {
         let Self { inputs, more, namespace, lose, lose_zone, lose_region, lose_provider, .. } = self;
-        let (settings, patience, now) = (self.rules.settings(), self.patience.settings(), clock::wall());
+        let (settings, tolerance, now) = (self.rules.settings(), self.tolerance.settings(), clock::wall());
         let paths = more.all(inputs);
         let Fleet { hpas, objects } = if paths.is_empty() {
             let runtime = super::runtime().map_err(|problem| (problem, SHORT))?;
@@ -135,7 +135,7 @@ impl Args {
             fleet::of_manifests(&paths, &namespace, &settings, now).map_err(fleet::explained)?
         };
         let Settings { default_mode, .. } = settings;
-        let drill = objects.drill(&hpas, default_mode, patience, now).at_load(self.load);
+        let drill = objects.drill(&hpas, default_mode, tolerance, now).at_load(self.load);
         let asked = Asked { lose, zones: lose_zone, regions: lose_region, providers: lose_provider };
         let domains = asked.domains(drill.members()).map_err(|problem| (problem, UNUSABLE))?;
         Ok(domains.into_iter().map(|domain| drill.loss(domain)).collect())

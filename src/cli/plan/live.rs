@@ -34,7 +34,7 @@ pub(super) struct LiveSource {
 impl LiveSource {
     /// As the settings of `planner` have it.
     pub(super) fn of(planner: &Planner, now: Timestamp) -> Self {
-        let Planner { estimators, centralized, rules, patience: _ } = planner;
+        let Planner { estimators, centralized, rules, tolerance: _ } = planner;
         let (estimators, centralized) = (estimators.clone(), centralized.clone());
         Self { estimators, centralized, default_mode: rules.default_mode, now }
     }

@@ -25,7 +25,7 @@ use super::terminal::Color;
 use super::validate::inputs::{self, FilenameArgs, Unreadable};
 use super::validate::{File, examine, text as findings};
 use crate::decision::defaults::Mode;
-use crate::decision::fleet::patience::Patience;
+use crate::decision::fleet::tolerance::FailureTolerance;
 use crate::decision::validation::Settings as RuleSettings;
 use crate::run::CentralizedArgs;
 use crate::run::estimators::{Address, EstimatorArgs, Settings as EstimatorSettings};
@@ -257,7 +257,7 @@ pub(super) struct Planner {
     /// Settings of the webhook's operator.
     rules: RuleSettings,
     /// When clusters fail, in drills.
-    patience: Patience,
+    tolerance: FailureTolerance,
 }
 
 impl Planner {
@@ -265,19 +265,19 @@ impl Planner {
     pub(super) fn of(args: PlannerArgs) -> Self {
         let PlannerArgs { estimators, centralized, rules } = args;
         let (estimators, centralized) = (estimators.settings(false), centralized.settings());
-        Self { estimators, centralized, rules: rules.settings(), patience: Patience::default() }
+        Self { estimators, centralized, rules: rules.settings(), tolerance: FailureTolerance::default() }
     }
 
-    /// With another patience.
-    pub(super) fn patient(self, patience: Patience) -> Self {
-        Self { patience, ..self }
+    /// With another tolerance.
+    pub(super) fn patient(self, tolerance: FailureTolerance) -> Self {
+        Self { tolerance, ..self }
     }
 
     /// As without any argument.
     #[cfg(feature = "playground")]
     pub(super) fn usual() -> Arc<Self> {
         let (centralized, rules) = (CentralizedSettings::default(), RuleSettings::default());
-        Arc::new(Self { estimators: None, centralized, rules, patience: Patience::default() })
+        Arc::new(Self { estimators: None, centralized, rules, tolerance: FailureTolerance::default() })
     }
 
     /// The objects of files in which nothing is wrong, by kind.

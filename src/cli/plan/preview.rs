@@ -36,7 +36,7 @@ impl Preview for Planner {
         let begun = clock::steady();
         let read = Handle::current().block_on(live::fleet(client));
         let (hpas, objects) = read.map_err(|failure| failure.message)?;
-        let drill = objects.drill(&hpas, self.rules.default_mode, self.patience, clock::wall());
+        let drill = objects.drill(&hpas, self.rules.default_mode, self.tolerance, clock::wall());
         let members = drill.members();
         let mut domains = all_domains(members).into_iter().filter(|domain| !domain.is_whole(members));
         let mut drilled = Drilled::default();

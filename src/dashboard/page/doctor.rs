@@ -10,7 +10,7 @@ use crate::install::doctor::{CheckState, Finding};
 
 /// The page.
 pub(in crate::dashboard) fn page(shared: &Shared) -> Markup {
-    let last = shared.checkup.last();
+    let last = shared.checks.last();
     let body = html! {
         h1 { "Doctor" }
         p { "The checks of " code { "fhpa doctor" } ", made from this machine. They send requests to the API server." }

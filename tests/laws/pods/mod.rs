@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use self::past::Past;
+use self::past::PodHistory;
 use super::managed::owners;
 use super::world::{Bounds, Name, Target, World};
 use super::{Change, Court, Law, is_ours};
@@ -50,7 +50,7 @@ const CRON: &str = "fhpa-cron-scale";
 
 #[derive(Default)]
 pub struct Pods {
-    past: BTreeMap<Target, Past>,
+    past: BTreeMap<Target, PodHistory>,
 }
 
 impl Law for Pods {
@@ -300,7 +300,7 @@ fn is_by_hpa(change: &Change<'_>) -> bool {
 }
 
 /// Whether the user wished for it that a cluster is left with `left`, or nothing is known of the pods.
-fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, left: i64, past: &Past, world: &World) -> bool {
+fn is_wished(change: &Change<'_>, target: &Target, cluster: &str, left: i64, past: &PodHistory, world: &World) -> bool {
     let template = world.templates.get(target);
     let Some(template) = template.filter(|template| !template.deleting) else { return true };
     let Some(binding) = world.binding(target) else { return true };

@@ -25,7 +25,7 @@ pub struct Lost {
 }
 
 #[derive(Default)]
-pub struct Past {
+pub struct PodHistory {
     pub shares: BTreeMap<String, Share>,
     /// Removed within the allowance and not replaced yet, and of which clusters.
     pub owed: i64,
@@ -76,7 +76,7 @@ pub struct Past {
     pub cut: Vec<(Timestamp, i64)>,
 }
 
-impl Past {
+impl PodHistory {
     /// The HPA of a member, ours or another's, asks for so many fewer replicas.
     pub fn fall(&mut self, replicas: i64, now: Timestamp) {
         self.fell.retain(|(at, _)| now.duration_since(*at) < REPORTED);

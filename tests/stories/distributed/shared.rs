@@ -2,7 +2,7 @@
 
 use fhpa::decision::defaults::Mode;
 use fhpa::decision::drill::FailureDomain;
-use fhpa::decision::fleet::patience::Patience;
+use fhpa::decision::fleet::tolerance::FailureTolerance;
 use fhpa::playground::fleet::Plan;
 use fhpa::playground::json::{int, text};
 use fhpa::playground::karmada::Timing;
@@ -83,7 +83,7 @@ pub async fn drilled(stage: &Stage, cluster: &str) -> Vec<(String, u32)> {
 /// The same at another load.
 async fn drilled_at(stage: &Stage, cluster: &str, load: &str) -> Vec<(String, u32)> {
     let (hpas, objects) = live::fleet(&stage.fleet.control().client()).await.unwrap();
-    let drill = objects.drill(&hpas, Mode::Distributed, Patience::default(), stage.wall.now());
+    let drill = objects.drill(&hpas, Mode::Distributed, FailureTolerance::default(), stage.wall.now());
     let drill = drill.at_load(load.parse().unwrap());
     let loss = drill.loss(FailureDomain::of_clusters(vec![cluster.to_owned()]));
     let short = loss.objects.into_iter().filter(|object| object.short > 0);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::cache::entry::Binding;
 use super::evictions::replaces_evicted;
 use super::write::apply::{Applier, ApplyContext};
-use super::write::resend::rewrites;
+use super::write::resend::resends;
 use super::write::work::FOREIGN;
 use crate::controller::failure::{Failure, WriteError};
 use crate::convert::fleet::replicas;
@@ -44,7 +44,7 @@ pub(super) async fn execute(
     }
     let suspended = about.view.federated_hpa.suspended();
     if !suspended {
-        for action in rewrites(about.view, &steps.bound, (applier.clock)()) {
+        for action in resends(about.view, &steps.bound, (applier.clock)()) {
             let result = applier.apply(about, &action).await;
             steps.took(&action, result)?;
         }

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use super::{duration, not_empty};
 use crate::admission::registration::base_url;
 use crate::decision::drill::COVERED_LOSSES;
-use crate::decision::fleet::patience::Patience;
+use crate::decision::fleet::tolerance::FailureTolerance;
 use crate::decision::hpa::pod::Startup;
 use crate::decision::lease::Timings;
 use crate::decision::validation::names;
@@ -78,7 +78,7 @@ pub(in crate::run) struct ControllerArgs {
 #[command(next_help_heading = "Failover")]
 pub(in crate::run) struct FailoverArgs {
     #[command(flatten)]
-    patience: PatienceArgs,
+    tolerance: ToleranceArgs,
     /// Failovers in a second, over all objects; 0 switches them off.
     #[arg(long, default_value_t = 0.5, value_name = "RATE", value_parser = rate)]
     resource_eviction_rate: f64,
@@ -99,7 +99,7 @@ fn covered_losses() -> clap::builder::RangedI64ValueParser<i32> {
 /// When clusters fail: arguments of each command that decides about it.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Failover")]
-pub struct PatienceArgs {
+pub struct ToleranceArgs {
     /// Seconds for which a cluster that is not ready keeps what it has, where the placement names no toleration for
     /// that.
     #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=86_400))]
@@ -113,12 +113,12 @@ pub struct PatienceArgs {
     unhealthy_cluster_threshold: f64,
 }
 
-impl PatienceArgs {
+impl ToleranceArgs {
     /// The settings of these arguments.
     #[must_use]
-    pub fn settings(self) -> Patience {
+    pub fn settings(self) -> FailureTolerance {
         let seconds = |seconds: u32| SignedDuration::from_secs(seconds.into());
-        Patience {
+        FailureTolerance {
             not_ready: seconds(self.default_not_ready_toleration_seconds),
             unreachable: seconds(self.default_unreachable_toleration_seconds),
             threshold: self.unhealthy_cluster_threshold,
@@ -128,10 +128,10 @@ impl PatienceArgs {
 
 impl FailoverArgs {
     fn settings(self) -> failover::Settings {
-        let patience = self.patience.settings();
+        let tolerance = self.tolerance.settings();
         let replacement = SignedDuration::try_from(self.replacement_timeout).ok().filter(SignedDuration::is_positive);
         let Self { resource_eviction_rate: rate, min_covered_losses, .. } = self;
-        failover::Settings { patience, replacement, rate, min_covered_losses }
+        failover::Settings { tolerance, replacement, rate, min_covered_losses }
     }
 }
 

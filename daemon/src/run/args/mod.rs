@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::{error, info};
 
 pub(super) use self::controller::ControllerArgs;
-pub use self::controller::{CentralizedArgs, LeaseArgs, PatienceArgs};
+pub use self::controller::{CentralizedArgs, LeaseArgs, ToleranceArgs};
 use super::process::{
     AdminPort, Certificate, CertificateOrigin, ControlPlane, Drain, Ended, Handle, Options, Server, SharedSecret,
     WebhookOptions,

@@ -5,16 +5,16 @@ use jiff::Timestamp;
 use super::{Objects, Rooms};
 use crate::api::FederatedHPA;
 use crate::decision::defaults::Mode;
-use crate::decision::fleet::patience::Patience;
+use crate::decision::fleet::tolerance::FailureTolerance;
 pub use crate::reconcile::federated_hpa::drill::Drill;
 use crate::reconcile::federated_hpa::observe::failover::Settings;
 use crate::reconcile::federated_hpa::observe::live_state::LiveState;
 
 impl Objects {
-    /// A drill of these FederatedHPAs at `now`; `mode`: of those that name none; `patience`: of the leader.
+    /// A drill of these FederatedHPAs at `now`; `mode`: of those that name none; `tolerance`: of the leader.
     #[must_use]
-    pub fn drill(&self, hpas: &[FederatedHPA], mode: Mode, patience: Patience, now: Timestamp) -> Drill {
-        let failover = Settings { patience, ..Settings::default() };
+    pub fn drill(&self, hpas: &[FederatedHPA], mode: Mode, tolerance: FailureTolerance, now: Timestamp) -> Drill {
+        let failover = Settings { tolerance, ..Settings::default() };
         let live = LiveState { failover, ..self.live(hpas, Rooms::default()) };
         Drill::new(&live, Some(mode), now).promising()
     }

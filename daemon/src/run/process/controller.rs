@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::guard::Guarding;
+use super::guard::GuardTask;
 use super::options::{ControllerOptions, Error};
 use super::tasks::{Done, Tasks};
 use crate::admission::review::{self, Preview};
@@ -27,7 +27,7 @@ use crate::runtime::watch::Readers;
 use crate::runtime::zones::ZoneDatabase;
 
 /// A controller before it acts.
-pub(super) struct Acting {
+pub(super) struct UnstartedController {
     leases: Api<Lease>,
     candidate: Candidate,
     presence: Arc<Presence>,
@@ -35,11 +35,11 @@ pub(super) struct Acting {
     frozen: bool,
     controller: Idle,
     metrics: Arc<ControllerMetrics>,
-    guarding: Option<Guarding>,
+    guard: Option<GuardTask>,
     preview: Arc<Forecaster>,
 }
 
-impl Acting {
+impl UnstartedController {
     /// Builds it; `readers` will deliver its objects.
     pub(super) fn new(
         options: ControllerOptions,
@@ -65,7 +65,7 @@ impl Acting {
             freeze,
         } = options;
         metrics.controller().objects.limit(object_metrics);
-        let guarding = guard.map(|guard| Guarding::new(guard, client, shared, &identity, metrics)).transpose()?;
+        let guard = guard.map(|guard| GuardTask::new(guard, client, shared, &identity, metrics)).transpose()?;
         let default_mode = settings.default_mode;
         let frozen = freeze.is_some();
         let options = reconcile::Options {
@@ -91,7 +91,7 @@ impl Acting {
             frozen,
             controller: controller.read_by(readers),
             metrics: metrics.controller(),
-            guarding,
+            guard,
         })
     }
 
@@ -108,17 +108,17 @@ impl Acting {
     }
 
     /// Competes from now on, and acts while it leads.
-    pub(super) fn start(self, tasks: &mut Tasks) -> Acts {
+    pub(super) fn start(self, tasks: &mut Tasks) -> RunningController {
         let (stop_controller, controller_stopped) = watch::channel(false);
         let (stop_leader, leader_stopped) = watch::channel(false);
         let (sender, leadership) = watch::channel(None);
         let release = self.candidate.timings.retry;
         tasks.spawn("the count of leaders", count(leadership.clone(), self.metrics));
-        let (controller, guarding) = (self.controller, self.guarding);
+        let (controller, guard) = (self.controller, self.guard);
         let works = async move {
             let guards = async {
-                if let Some(guarding) = guarding {
-                    guarding.run(leadership.clone(), controller_stopped.clone()).await;
+                if let Some(guard) = guard {
+                    guard.run(leadership.clone(), controller_stopped.clone()).await;
                 }
             };
             tokio::join!(controller.run(leadership.clone(), controller_stopped.clone()), guards);
@@ -126,12 +126,12 @@ impl Acting {
         let controller = tasks.spawn("the controller", works);
         let election = compete_seen(self.leases, self.candidate, sender, self.presence, leader_stopped);
         let leader = tasks.spawn("the leader election", election);
-        Acts { stop_controller, controller, stop_leader, leader, release }
+        RunningController { stop_controller, controller, stop_leader, leader, release }
     }
 }
 
 /// A running controller.
-pub(super) struct Acts {
+pub(super) struct RunningController {
     stop_controller: watch::Sender<bool>,
     controller: Done,
     stop_leader: watch::Sender<bool>,
@@ -139,7 +139,7 @@ pub(super) struct Acts {
     release: Duration,
 }
 
-impl Acts {
+impl RunningController {
     /// Starts no further reconciles; those in progress finish within `patience`. Only then the Lease is released: the
     /// next leader must not overlap with them.
     pub(super) async fn stop(self, patience: Duration) {

@@ -17,7 +17,7 @@ use crate::runtime::tls::shared::Latest;
 use crate::runtime::{clock, control_plane, tls};
 
 /// A guard, and the source of the webhook's location.
-pub(super) struct Guarding {
+pub(super) struct GuardTask {
     guard: Guard,
     registration: Option<(Authority, watch::Sender<Location>)>,
 }
@@ -37,7 +37,7 @@ impl Authority {
     }
 }
 
-impl Guarding {
+impl GuardTask {
     /// Reads the CA for the first time, and builds the guard.
     pub(super) fn new(
         options: GuardOptions,

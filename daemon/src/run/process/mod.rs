@@ -18,9 +18,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch as channel;
 use tracing::{info, warn};
 
-use self::controller::Acting;
+use self::controller::UnstartedController;
 use self::tasks::Tasks;
-use self::webhook::{Serving, Unbound};
+use self::webhook::{BoundWebhook, Unbound};
 use crate::admission::review::{Frozen, Idle, Preview, Reviewer};
 use crate::admission::router::ReviewFn;
 use crate::decision::related_objects::{NoRelatedObjects, RelatedObjects};
@@ -61,8 +61,8 @@ impl Handle {
 
 /// A bound process before it serves.
 pub struct Server {
-    serving: Option<Serving>,
-    acting: Option<Acting>,
+    webhook: Option<BoundWebhook>,
+    controller: Option<UnstartedController>,
     watches: Option<(Client, Watches)>,
     client_reloader: Option<control_plane::KubeconfigReloader>,
     admin: Option<Listener<Router>>,
@@ -106,16 +106,16 @@ impl Server {
         let zones = Arc::new(ZoneDatabase::open());
         let definitions = client.is_some().then(|| Arc::new(Definitions::new()));
         let mut readers = Readers { definitions, ..Readers::default() };
-        let acting = match (controller, &client) {
+        let controller = match (controller, &client) {
             (None, _) => None,
             (Some(options), Some(client)) => {
                 let shared = unbound.as_ref().and_then(Unbound::shared);
                 let (zones, settings) = (Arc::clone(&zones), settings.clone());
-                Some(Acting::new(options, client, shared, zones, settings, &metrics, &mut readers)?)
+                Some(UnstartedController::new(options, client, shared, zones, settings, &metrics, &mut readers)?)
             }
             (Some(_), None) => return Err(Error::NoControlPlane),
         };
-        let serving = match unbound {
+        let webhook = match unbound {
             None => None,
             Some(unbound) => {
                 let related_objects: Arc<dyn RelatedObjects + Send + Sync> = if client.is_some() {
@@ -125,12 +125,12 @@ impl Server {
                 } else {
                     Arc::new(NoRelatedObjects)
                 };
-                let preview = acting.as_ref().map(|acting| preview_for(acting, is_known));
+                let preview = controller.as_ref().map(|controller| preview_for(controller, is_known));
                 let frozen =
                     readers.definitions.clone().map(|definitions| Arc::new(move || definitions.is_frozen()) as Frozen);
-                let idle = acting.as_ref().map(Acting::idle);
+                let idle = controller.as_ref().map(UnstartedController::idle);
                 let judge = judge(ReviewDependencies { related_objects, zones, preview, frozen, idle });
-                Some(Serving::bind(unbound, judge, &metrics, reviews, &readiness).await?)
+                Some(BoundWebhook::bind(unbound, judge, &metrics, reviews, &readiness).await?)
             }
         };
         let watches = client.map(|client| (client, Watches::new(readers, &readiness)));
@@ -139,8 +139,8 @@ impl Server {
         let admin_local = admin.as_ref().and_then(|listener| listener.local_addr().ok());
         let handle = Handle(Arc::new(channel::Sender::new(0)));
         Ok(Self {
-            serving,
-            acting,
+            webhook,
+            controller,
             watches,
             client_reloader,
             admin,
@@ -155,7 +155,7 @@ impl Server {
 
     /// The address of the webhook; port 0 when there is none.
     pub fn local_addr(&self) -> SocketAddr {
-        self.serving.as_ref().map_or(SocketAddr::from(([0, 0, 0, 0], 0)), |serving| serving.local)
+        self.webhook.as_ref().map_or(SocketAddr::from(([0, 0, 0, 0], 0)), |webhook| webhook.local)
     }
 
     /// The address of probes and metrics.
@@ -165,12 +165,12 @@ impl Server {
 
     /// The CA of a self-signed certificate, as PEM.
     pub fn ca_pem(&self) -> Option<String> {
-        self.serving.as_ref().and_then(Serving::ca_pem)
+        self.webhook.as_ref().and_then(BoundWebhook::ca_pem)
     }
 
     /// The TLS configuration of new connections.
     pub fn tls(&self) -> Option<tls::Current> {
-        self.serving.as_ref().map(Serving::tls)
+        self.webhook.as_ref().map(BoundWebhook::tls)
     }
 
     /// A handle to end the process.
@@ -190,9 +190,9 @@ impl Server {
 
     /// Serves and acts until the handle ends it, or one of its parts ends by itself.
     pub async fn run(self) -> Ended {
-        let lifecycles = self.serving.iter().map(|serving| Arc::clone(&serving.lifecycle));
+        let lifecycles = self.webhook.iter().map(|webhook| Arc::clone(&webhook.lifecycle));
         let guard = AbortOnDrop(lifecycles.chain([self.admin_lifecycle]).collect());
-        let listen = self.serving.as_ref().map(|serving| serving.local.to_string());
+        let listen = self.webhook.as_ref().map(|webhook| webhook.local.to_string());
         let mut tasks = Tasks::default();
         if let Some(reloader) = self.client_reloader {
             tasks.spawn("the kubeconfig reload", reloader.run(control_plane::POLL));
@@ -203,8 +203,8 @@ impl Server {
         if let Some(admin) = self.admin {
             tasks.spawn("the port for probes", admin.run());
         }
-        let served = self.serving.map(|serving| serving.start(&mut tasks));
-        let acts = self.acting.map(|acting| acting.start(&mut tasks));
+        let served = self.webhook.map(|webhook| webhook.start(&mut tasks));
+        let running = self.controller.map(|controller| controller.start(&mut tasks));
         info!(listen, admin = self.admin_local.map(|a| a.to_string()), "serving");
         let broken = tokio::select! {
             biased;
@@ -217,8 +217,8 @@ impl Server {
             info!(seconds = keep_serving.as_secs_f64(), "unready; still serving");
         }
         let acts_end = async {
-            if let Some(acts) = acts {
-                acts.stop(finish).await;
+            if let Some(running) = running {
+                running.stop(finish).await;
             }
         };
         let served_end = async {
@@ -251,8 +251,8 @@ impl Drop for AbortOnDrop {
 }
 
 /// The preview for dry runs; clients that are not known get none.
-fn preview_for(acting: &Acting, is_known: bool) -> Arc<dyn Preview> {
-    if is_known { acting.preview() } else { Arc::new(Withheld) }
+fn preview_for(controller: &UnstartedController, is_known: bool) -> Arc<dyn Preview> {
+    if is_known { controller.preview() } else { Arc::new(Withheld) }
 }
 
 /// The client, with time limits and metrics, and its reloader.

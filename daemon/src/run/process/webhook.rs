@@ -67,7 +67,7 @@ pub fn review_slots(reviews: usize, bodies: &body::Limits) -> ReviewSlots {
 }
 
 /// A bound webhook before it serves.
-pub(super) struct Serving {
+pub(super) struct BoundWebhook {
     reviews: Listener<Reviews>,
     pub(super) local: SocketAddr,
     certificate: ReloadedCertificate,
@@ -75,7 +75,7 @@ pub(super) struct Serving {
     pub(super) lifecycle: Arc<Lifecycle>,
 }
 
-impl Serving {
+impl BoundWebhook {
     /// Binds the socket.
     pub(super) async fn bind(
         unbound: Unbound,

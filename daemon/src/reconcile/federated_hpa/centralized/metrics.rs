@@ -214,9 +214,9 @@ impl Source<MetricsApiQuery, MetricsApiResponse> for Apis {
         query: &MetricsApiQuery,
     ) -> BoxFuture<'static, Result<MetricsApiResponse, QueryError>> {
         let (plurals, older) = (Arc::clone(&self.plurals), Arc::clone(&self.older));
-        let way = Way { client: self.client.clone(), cluster: cluster.to_owned(), plurals, older };
+        let access = MetricsAccess { client: self.client.clone(), cluster: cluster.to_owned(), plurals, older };
         let query = query.clone();
-        async move { way.ask(&query).await.map_err(|failure| QueryError::Refused(failure.message)) }.boxed()
+        async move { access.ask(&query).await.map_err(|failure| QueryError::Refused(failure.message)) }.boxed()
     }
 
     fn forget(&self, cluster: &str) {
@@ -236,14 +236,14 @@ struct Role<'a> {
 }
 
 /// Access to the metrics APIs of one cluster.
-struct Way {
+struct MetricsAccess {
     client: Client,
     cluster: String,
     plurals: Plurals,
     older: Arc<Mutex<HashSet<String>>>,
 }
 
-impl Way {
+impl MetricsAccess {
     async fn ask(&self, query: &MetricsApiQuery) -> Result<MetricsApiResponse, Failure> {
         query.check()?;
         match query {

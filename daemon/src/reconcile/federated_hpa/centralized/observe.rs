@@ -14,7 +14,7 @@ use crate::convert;
 use crate::convert::fleet::replicas;
 use crate::decision::fleet::Member;
 use crate::decision::fleet::candidates::candidates;
-use crate::decision::fleet::patience::{Past, Patience};
+use crate::decision::fleet::tolerance::{ClusterHistory, FailureTolerance};
 use crate::decision::hpa::metric::{Reading, Source, Target};
 use crate::decision::hpa::multi_cluster::{Cluster, ClusterMetric, Gathered, Readings};
 use crate::decision::hpa::pod::Pod;
@@ -244,7 +244,8 @@ fn evicted<'a>(view: &'a View, binding: &'a Binding) -> impl Iterator<Item = Ass
 /// binding of a workload at 0 replicas, and the metrics that start it again are in them.
 fn selected<'a>(view: &'a View, binding: &Binding, now: Timestamp) -> Vec<Assigned<'a>> {
     let Ok(spec) = PlacementSpec::of(view, binding) else { return Vec::new() };
-    let found = candidates(&spec.intent(), &view.fleet.members, &Past::default(), &Patience::default(), now);
+    let found =
+        candidates(&spec.intent(), &view.fleet.members, &ClusterHistory::default(), &FailureTolerance::default(), now);
     let chosen = found.clusters.iter().filter(|cluster| cluster.chosen);
     let members = chosen.filter_map(|cluster| view.fleet.get(cluster.name));
     members.map(|(member, _)| assigned(view, &member.name, 0)).collect()

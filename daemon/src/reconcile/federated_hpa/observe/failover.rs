@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::decision::failovers::{Failovers, MOST};
-use crate::decision::fleet::patience::Patience;
+use crate::decision::fleet::tolerance::FailureTolerance;
 use crate::decision::ledger::Standing;
 use crate::decision::plan::REPLACEMENT;
 use crate::reconcile::federated_hpa::cache::entry::FederatedHpaEntry;
@@ -33,7 +33,7 @@ pub fn last_resumed(entry: &FederatedHpaEntry) -> Option<Timestamp> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// How long to wait for failed clusters.
-    pub patience: Patience,
+    pub tolerance: FailureTolerance,
     /// How long a leaving cluster waits until others run its replicas; `None`: without limit.
     pub replacement: Option<SignedDuration>,
     /// Failovers per second, over all objects; 0: none.
@@ -52,7 +52,12 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { patience: Patience::default(), replacement: Some(REPLACEMENT), rate: 0.5, min_covered_losses: 0 }
+        Self {
+            tolerance: FailureTolerance::default(),
+            replacement: Some(REPLACEMENT),
+            rate: 0.5,
+            min_covered_losses: 0,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::{PlacementSpec, observed};
 use crate::api::resource_binding::WorkloadStatus;
 use crate::convert;
 use crate::convert::fleet::replicas;
-use crate::decision::fleet::patience::Past;
+use crate::decision::fleet::tolerance::ClusterHistory;
 use crate::decision::plan::{Bounds, Failed, Memory};
 use crate::decision::split::Replicas;
 use crate::reconcile::federated_hpa::cache::View;
@@ -63,11 +63,11 @@ impl<'a> KnownClusters<'a> {
         binding: &Binding,
         placement_spec: &'a PlacementSpec<'_>,
         now: Timestamp,
-    ) -> Past<'a> {
+    ) -> ClusterHistory<'a> {
         let members = view.member_hpas.iter().map(|member_hpa| member_hpa.cluster());
         let dying = view.member_hpas.iter().filter(|member_hpa| member_hpa.hpa.written.is_none());
         let dying = dying.map(|member_hpa| member_hpa.cluster());
-        Past {
+        ClusterHistory {
             held: self.entries.keys().copied().chain(members).collect(),
             dying: dying.filter(|cluster| !self.entries.contains_key(cluster)).collect(),
             known: self.kept.iter().filter(|(_, (_, memory))| memory.owes()).map(|(name, _)| *name).collect(),

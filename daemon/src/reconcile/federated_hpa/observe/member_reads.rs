@@ -44,12 +44,12 @@ pub fn proxied(cluster: &str, path: &str) -> String {
 }
 
 /// Access to one member.
-pub(super) struct Way {
+pub(super) struct MemberApi {
     client: Client,
     cluster: String,
 }
 
-impl Way {
+impl MemberApi {
     /// Through `client`.
     pub(super) fn new(client: &Client, cluster: &str) -> Self {
         Self { client: client.clone(), cluster: cluster.to_owned() }

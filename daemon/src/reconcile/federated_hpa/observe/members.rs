@@ -11,7 +11,7 @@ use kube::Client;
 use tokio::time::Instant;
 
 use super::foreign_hpa::ForeignHpa;
-use super::member_reads::Way;
+use super::member_reads::MemberApi;
 pub use super::member_reads::proxied;
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::controller::key::Key;
@@ -199,17 +199,17 @@ impl Source<MemberQuery, MemberResponse> for Proxy {
     }
 
     fn send(&self, cluster: &str, query: &MemberQuery) -> BoxFuture<'static, Result<MemberResponse, QueryError>> {
-        let way = Way::new(&self.client, cluster);
+        let api = MemberApi::new(&self.client, cluster);
         let (targets, query) = (Arc::clone(&self.targets), query.clone());
         async move {
             match query {
-                MemberQuery::Hpa { key, version, mark } => way.hpa(&key, version, &mark).await.map(MemberResponse::Hpa),
+                MemberQuery::Hpa { key, version, mark } => api.hpa(&key, version, &mark).await.map(MemberResponse::Hpa),
                 MemberQuery::Unschedulable(workload) => {
-                    way.unschedulable(&targets, &workload).await.map(MemberResponse::Unschedulable)
+                    api.unschedulable(&targets, &workload).await.map(MemberResponse::Unschedulable)
                 }
-                MemberQuery::Nodes(workload) => way.nodes(&targets, &workload).await.map(MemberResponse::Nodes),
+                MemberQuery::Nodes(workload) => api.nodes(&targets, &workload).await.map(MemberResponse::Nodes),
                 MemberQuery::ForeignHpas(namespace) => {
-                    way.foreign_hpas(&namespace).await.map(MemberResponse::ForeignHpas)
+                    api.foreign_hpas(&namespace).await.map(MemberResponse::ForeignHpas)
                 }
             }
         }

@@ -199,7 +199,7 @@ pub fn observe<'a>(
     let past = by_name.past(view, binding, placement_spec, now);
     let intent = placement_spec.intent();
     let Candidates { policy, group, clusters, next, unmet, waiting, paused } =
-        candidates(&intent, &view.fleet.members, &past, &live.failover.patience, now);
+        candidates(&intent, &view.fleet.members, &past, &live.failover.tolerance, now);
     let spec = &view.federated_hpa.object.spec;
     let requirements = Requirements::read(binding.object.spec.replica_requirements.as_ref());
     let most = replicas(spec.max_replicas);

@@ -23,7 +23,7 @@ const SECOND: SignedDuration = SignedDuration::from_secs(1);
 /// The HPAs to write again at `now`: those whose content differs from the spec or was edited, whose write id has no time, or
 /// that were missed, except in the clusters `written`.
 #[must_use]
-pub fn rewrites<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) -> Vec<Action<'a>> {
+pub fn resends<'a>(view: &'a View, written: &BTreeSet<&str>, now: Timestamp) -> Vec<Action<'a>> {
     let [older, newer] =
         [HpaVersion::V1, HpaVersion::V2].map(|version| manifest::content(&view.federated_hpa.object, version));
     let again = |member_hpa: &'a MemberHpa| {

@@ -17,7 +17,7 @@ const MOST_TIMES_OUT: u32 = 3;
 
 /// How long to wait for failed clusters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Patience {
+pub struct FailureTolerance {
     /// Toleration of a cluster whose condition `Ready` is False, where the placement names none.
     pub not_ready: SignedDuration,
     /// Toleration of a cluster whose condition `Ready` is Unknown, where the placement names none.
@@ -26,7 +26,7 @@ pub struct Patience {
     pub threshold: f64,
 }
 
-impl Default for Patience {
+impl Default for FailureTolerance {
     fn default() -> Self {
         let five_minutes = SignedDuration::from_mins(5);
         Self { not_ready: five_minutes, unreachable: five_minutes, threshold: 0.5 }
@@ -35,7 +35,7 @@ impl Default for Patience {
 
 /// What is known of clusters from previous plans.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Past<'a> {
+pub struct ClusterHistory<'a> {
     /// Clusters with an HPA or an entry in the binding.
     pub held: BTreeSet<&'a str>,
     /// Those of them that have an HPA which is being deleted, and nothing else.
@@ -54,7 +54,7 @@ pub struct Past<'a> {
     pub may_fail: Option<BTreeSet<&'a str>>,
 }
 
-impl Patience {
+impl FailureTolerance {
     /// Returns the number of clusters that are not Ready, and of all, while more than the threshold are not.
     ///
     /// While both of two are not Ready nobody could take over; the pause is for the moment in which one of them is back
@@ -123,26 +123,26 @@ mod tests {
 
     #[test]
     fn most_of_a_fleet_does_not_fail_at_once() {
-        let pauses = |ready, unready| Patience::default().pauses(&fleet(ready, unready)).is_some();
+        let pauses = |ready, unready| FailureTolerance::default().pauses(&fleet(ready, unready)).is_some();
         assert!(!pauses(2, 1) && pauses(1, 2) && pauses(0, 3));
         assert!(!pauses(2, 2) && pauses(5, 6) && !pauses(1000, 1000));
     }
 
     #[test]
     fn of_two_clusters_one_may_fail_and_not_both_at_once() {
-        let pauses = |ready, unready| Patience::default().pauses(&fleet(ready, unready));
+        let pauses = |ready, unready| FailureTolerance::default().pauses(&fleet(ready, unready));
         assert_eq!([pauses(2, 0), pauses(1, 1), pauses(0, 2)], [None, None, Some((2, 2))]);
         assert_eq!([pauses(0, 1), pauses(0, 0)], [None, None], "nobody could take over");
-        let half = Patience { threshold: 0.0, ..Patience::default() };
+        let half = FailureTolerance { threshold: 0.0, ..FailureTolerance::default() };
         assert_eq!(half.pauses(&fleet(1, 1)), None, "one of two may fail on its own");
-        let never = Patience { threshold: 1.0, ..Patience::default() };
+        let never = FailureTolerance { threshold: 1.0, ..FailureTolerance::default() };
         assert_eq!(never.pauses(&fleet(0, 2)), None, "the user's word");
     }
 
     #[test]
     fn a_cluster_that_is_evicted_again_stays_out_for_longer_each_time() {
         let at = |second| Timestamp::constant(second, 0);
-        let out = |failed, now| Patience::default().stays_out(at(1_000), failed, at(now)).unwrap();
+        let out = |failed, now| FailureTolerance::default().stays_out(at(1_000), failed, at(now)).unwrap();
         let failed = |times| Some(Failed { times, last: at(1_000) });
         assert_eq!([out(None, 1_010), out(failed(1), 1_010)], [at(1_300); 2]);
         assert_eq!([2, 3, 4].map(|times| out(failed(times), 1_010)), [at(1_600), at(2_200), at(3_400)]);
@@ -154,7 +154,7 @@ mod tests {
     fn a_cluster_that_flaps_is_waited_for_longer_each_time() {
         let at = |second| Timestamp::constant(second, 0);
         let taint = Taint { key: NOT_READY.into(), effect: NO_EXECUTE.into(), added: Some(at(0)), ..Taint::default() };
-        let until = |failed: Option<Failed>, now| Patience::default().tolerated(&taint, &[], failed, at(now));
+        let until = |failed: Option<Failed>, now| FailureTolerance::default().tolerated(&taint, &[], failed, at(now));
         let failed = |times| Some(Failed { times, last: at(0) });
         assert_eq!(until(None, 10), Tolerated::Until(at(300)));
         assert_eq!(until(failed(1), 10), Tolerated::Until(at(600)));
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(until(failed(9), 90_000), Tolerated::Until(at(300)), "long ago");
         assert_eq!(until(failed(9), -61), Tolerated::Until(at(300)), "a clock that ran ahead noted that");
         let own = Toleration { key: NOT_READY.into(), operator: "Exists".into(), seconds: Some(30), ..<_>::default() };
-        let until = Patience::default().tolerated(&taint, &[own], failed(1), at(10));
+        let until = FailureTolerance::default().tolerated(&taint, &[own], failed(1), at(10));
         assert_eq!(until, Tolerated::Until(at(30)), "the user's word");
     }
 }
