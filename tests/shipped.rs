@@ -1,5 +1,5 @@
-//! What features change in the program. The image has neither the playground nor charts as PNG:
-//! `cargo test --no-default-features --test shipped`.
+//! What the playground changes in the program; the image has none:
+//! `cargo test --no-default-features --features png --test shipped`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -33,23 +33,5 @@ fn files_are_validated_and_planned_with_and_without_features() {
     for (command, file) in [("validate", "examples/web-shop.yaml"), ("plan", "examples/plan/g1-duplicated.yaml")] {
         let outcome = fhpa(&[command, file]);
         assert!(outcome.status.success(), "{command}: {}{}", text(&outcome.stdout), text(&outcome.stderr));
-    }
-}
-
-#[test]
-fn a_build_that_draws_svg_only_says_so_before_it_simulates() {
-    let folder = tempfile::tempdir().unwrap();
-    let chart = |name: &str| {
-        let file = folder.path().join(name);
-        let outcome = fhpa(&["simulate", "examples/simulate/capped.yaml", "--chart", file.to_str().unwrap()]);
-        (outcome, file.exists())
-    };
-    let (outcome, drawn) = chart("day.svg");
-    assert!(outcome.status.success() && drawn, "{}", text(&outcome.stderr));
-    let (outcome, drawn) = chart("day.png");
-    let told = text(&outcome.stderr);
-    assert_eq!(told.contains("this build draws SVG only"), !cfg!(feature = "png"), "{told}");
-    if !cfg!(feature = "png") {
-        assert_eq!((outcome.stdout.len(), outcome.status.code(), drawn), (0, Some(2), false));
     }
 }

@@ -17,18 +17,23 @@ impl FromStr for Picture {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let path = PathBuf::from(text);
-        let is = |wanted| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(wanted));
-        match (is("svg"), is("png")) {
-            (true, _) => Ok(Self { path, png: false }),
-            (_, true) if cfg!(feature = "png") => Ok(Self { path, png: true }),
-            (_, true) => Err("this build draws SVG only: name the file so, such as burst.svg".to_owned()),
-            _ => Err("charts are drawn as SVG or PNG: name the file so, such as burst.svg".to_owned()),
-        }
+        Self::of(text, cfg!(feature = "png"))
     }
 }
 
 impl Picture {
+    /// A file by its name, in a build that draws PNG or not.
+    fn of(name: &str, draws_png: bool) -> Result<Self, String> {
+        let path = PathBuf::from(name);
+        let is = |wanted| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(wanted));
+        match (is("svg"), is("png")) {
+            (true, _) => Ok(Self { path, png: false }),
+            (_, true) if draws_png => Ok(Self { path, png: true }),
+            (_, true) => Err("this build draws SVG only: name the file so, such as burst.svg".to_owned()),
+            _ => Err("charts are drawn as SVG or PNG: name the file so, such as burst.svg".to_owned()),
+        }
+    }
+
     /// Writes a chart.
     ///
     /// # Errors
@@ -76,4 +81,20 @@ fn fonts(known: &mut resvg::usvg::fontdb::Database) -> Result<(), String> {
     };
     known.set_sans_serif_family(chosen);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Picture;
+
+    #[test]
+    fn the_ending_of_its_name_says_how_a_chart_is_drawn() {
+        let png = |name: &str, draws_png: bool| Picture::of(name, draws_png).map(|picture| picture.png);
+        assert_eq!(
+            (png("day.svg", false), png("day.SVG", true), png("day.png", true)),
+            (Ok(false), Ok(false), Ok(true))
+        );
+        assert!(png("day.png", false).unwrap_err().contains("this build draws SVG only"));
+        assert!(png("day.jpg", true).unwrap_err().contains("SVG or PNG"));
+    }
 }
