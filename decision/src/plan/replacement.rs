@@ -8,12 +8,13 @@
 
 use jiff::Timestamp;
 
+use super::cannot_scale::hand_over;
 use super::owed::{holds, owed, remember_others, renewal, still_runs, waits};
 use super::place::{share_out, starts};
 use super::replacement_min::{self, Moves};
 use super::row::{Row, Verdict, bound, budget, sum, take};
 use super::transition::part;
-use super::{ClusterState, Lost, Note, Obstacle, ReplacementMin, Request};
+use super::{ClusterState, Lost, Note, Obstacle, Reason, ReplacementMin, Request};
 use crate::split::Replicas;
 
 /// Result for all clusters.
@@ -107,6 +108,7 @@ fn ask(request: &Request<'_>, rows: &mut [Row<'_>]) {
     if due == 0 && moves == 0 {
         return;
     }
+    follow_room(request, rows, due.saturating_add(moves));
     let batch = batch(request, rows, due);
     let mut given = share_out(request, rows, batch.saturating_add(moves), false);
     if given == 0 {
@@ -121,6 +123,26 @@ fn ask(request: &Request<'_>, rows: &mut [Row<'_>]) {
     let given = given.saturating_sub(shifted);
     settle(rows, given.saturating_sub(back));
     keep(request, rows, back.saturating_sub(given));
+}
+
+/// Headroom for which a cluster has no free capacity goes to those that have some, as far as replicas are due and the max
+/// of no cluster leaves room for them.
+fn follow_room(request: &Request<'_>, rows: &mut [Row<'_>], due: Replicas) {
+    let able = sum(rows.iter().filter_map(|row| row.room_for_others(false)));
+    let lacking = due.saturating_sub(able);
+    if lacking == 0 || !request.policy.divides() {
+        return;
+    }
+    let unusable = |row: &Row<'_>| {
+        let usable = row.room_for_others(true).map(|room| row.comes_to().saturating_add(room));
+        usable.map_or(0, |usable| row.bounds.max.saturating_sub(usable.max(row.lowest_max())))
+    };
+    let most = |row: &Row<'_>| {
+        let room = row.room_up_to(row.high, false).filter(|room| *room > 0 && row.bounds.is_some());
+        room.map_or(0, |room| row.comes_to().saturating_add(room.min(lacking)))
+    };
+    let unassigned = request.total.max.saturating_sub(sum(bound(rows).map(|row| row.bounds.max)));
+    hand_over(request, rows, unassigned, unusable, most, Reason::HeadroomDonated);
 }
 
 /// Stores what was to be requested once more, and no cluster has room for: the next plan requests it again. What leaving

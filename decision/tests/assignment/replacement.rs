@@ -540,6 +540,27 @@ fn of_a_cluster_that_fails_while_it_scales_the_report_with_more_replicas_counts(
 }
 
 #[test]
+fn headroom_follows_the_room_for_what_a_failed_cluster_ran() {
+    let of = |(name, replicas, priority)| {
+        let room = Some(90);
+        Cluster { available: room, priority: Some(priority), ..runs(name, replicas) }
+    };
+    let fleet = [("a", 2, 2), ("b", 1, 1), ("c", 1, 1), ("d", 1, 1)].map(of).to_vec();
+    let mut world = World::new(request(total(2, 7), Policy::Prioritized, fleet));
+    // So little load that the lower priority gives its headroom to the higher one.
+    world.work = Some(100);
+    settle(&mut world).unwrap();
+    for (name, room) in [("a", 2), ("b", 1), ("d", 2)] {
+        world.members.get_mut(name).unwrap().room = Some(room);
+    }
+    world.request.clusters[2].state = ClusterState::Lost;
+    world.members.get_mut("c").unwrap().replicas = None;
+    (0..6).for_each(|_| round(&mut world));
+    let member = &world.members["d"];
+    assert_eq!((member.ready(), member.hpa.map(|hpa| hpa.min)), (2, Some(2)), "{:?}", world.members["a"].hpa);
+}
+
+#[test]
 fn one_that_runs_nothing_goes_at_once() {
     let mut world = running(30, &[("a", 0), ("b", 3), ("c", 2)]);
     world.members.get_mut("a").unwrap().replicas = Some(0);

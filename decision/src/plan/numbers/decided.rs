@@ -191,6 +191,11 @@ impl Row<'_> {
     /// Further replicas that it can run in place of others, within its max and its free capacity; `None` where it cannot
     /// be asked. While the free capacity is unknown it is asked: replicas that do not become ready replace nothing.
     pub(in crate::plan) fn room_for_others(&self, all: bool) -> Option<Replicas> {
+        self.room_up_to(self.bounds.max, all)
+    }
+
+    /// As [`Self::room_for_others`], with another max.
+    pub(in crate::plan) fn room_up_to(&self, max: Replicas, all: bool) -> Option<Replicas> {
         let cluster = self.cluster;
         let pends = cluster.pending > 0 || self.is_pending();
         // An HPA does not scale a workload at zero replicas.
@@ -203,6 +208,6 @@ impl Row<'_> {
         let runs = self.comes_to();
         let ordered = runs.saturating_sub(cluster.current.unwrap_or_else(|| cluster.may_run()));
         let room = cluster.available.map_or(Replicas::MAX, |room| room.saturating_sub(ordered));
-        Some(room.min(self.bounds.max.saturating_sub(runs)))
+        Some(room.min(max.saturating_sub(runs)))
     }
 }
