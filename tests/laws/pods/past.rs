@@ -68,7 +68,7 @@ pub struct PodHistory {
     /// even where they got a share again.
     pub gone: BTreeMap<String, Timestamp>,
     pub lost: Vec<Lost>,
-    /// What the others were asked for when a cluster stopped to answer: what came up since then replaces it.
+    /// What the others ran when a cluster stopped to answer: what came up since then replaces it.
     pub others_then: BTreeMap<String, i64>,
     /// Replicas that HPAs of members removed, and when: for a moment nobody knows.
     pub fell: Vec<(Timestamp, i64)>,
@@ -361,10 +361,10 @@ impl PodHistory {
         self.entries.iter().map(asked).sum()
     }
 
-    /// Replicas that the others which answer are asked for.
+    /// Replicas that the others which answer run: one whose pod has no node runs elsewhere, or later.
     pub fn others_of(&self, cluster: &str, world: &World) -> i64 {
         let others = self.shares.iter().filter(|(name, _)| *name != cluster && world.answers(name));
-        others.map(|(_, share)| share.asked).sum()
+        others.map(|(_, share)| share.ready).sum()
     }
 
     pub fn others<'a>(&'a self, world: &'a World) -> impl Iterator<Item = (&'a String, &'a Share)> {
