@@ -103,21 +103,21 @@ fn give_up(request: &Request<'_>, rows: &mut [Row<'_>]) -> bool {
             Ordering::Equal | Ordering::Greater => fits(row),
         }
     };
-    hand_over(request, rows, unassigned, spare, most, Reason::ScaleUpBlocked)
+    hand_over(request, rows, (unassigned, Replicas::MAX), spare, most, |_| Reason::ScaleUpBlocked)
 }
 
 /// Takes what clusters can `spare` and distributes it, and what is `unassigned`, by policy to the other clusters, each up
-/// to `most`; only as much as they can take.
+/// to `most`; only as much as they can take, and no more than is needed. `why`: of a cluster that has so many fewer.
 pub(super) fn hand_over<'a>(
     request: &Request<'_>,
     rows: &mut [Row<'a>],
-    unassigned: Replicas,
+    (unassigned, needed): (Replicas, Replicas),
     spare: impl Fn(&Row<'a>) -> Replicas,
     most: impl Fn(&Row<'a>) -> Replicas,
-    why: Reason,
+    why: impl Fn(Replicas) -> Reason,
 ) -> bool {
     let spared = sum(rows.iter().map(&spare));
-    let free = spared.saturating_add(unassigned);
+    let free = spared.saturating_add(unassigned).min(needed);
     if free == 0 {
         return false;
     }
@@ -130,7 +130,9 @@ pub(super) fn hand_over<'a>(
     }
     receivers.top_up(request.policy, free);
     let got = receivers.given();
-    take(got.min(spared), rows, spare, |row, less| row.set_max(row.bounds.max.saturating_sub(less), request.now, why));
+    take(got.min(spared), rows, spare, |row, less| {
+        row.set_max(row.bounds.max.saturating_sub(less), request.now, why(less));
+    });
     receivers.hand_out(rows, |row, max| row.set_max(max, request.now, Reason::HeadroomReceived));
     got > 0
 }

@@ -67,7 +67,7 @@ pub(super) fn donate_lowest_tier(request: &Request<'_>, rows: &mut [Row<'_>]) ->
         let gets = row.answers() && !row.is_blocked() && row.may_get(request) && row.cluster.priority > drains;
         if gets { row.highest_in(request, Some(open), row.bounds.max) } else { 0 }
     };
-    let moved = hand_over(request, rows, 0, spare, most, Reason::PriorityDrained);
+    let moved = hand_over(request, rows, (0, Replicas::MAX), spare, most, |_| Reason::PriorityDrained);
     let full = |row: &Row<'_>| row.answers() && row.bounds.max >= row.high;
     let closes = assigned(rows).all(|row| row.cluster.priority <= drains || full(row));
     for row in assigned_mut(rows).filter(|row| closes && row.cluster.priority == drains) {

@@ -125,12 +125,13 @@ fn ask(request: &Request<'_>, rows: &mut [Row<'_>]) {
     keep(request, rows, back.saturating_sub(given));
 }
 
-/// Headroom for which a cluster has no free capacity goes to those that have some, as far as replicas are due and the max
-/// of no cluster leaves room for them.
+/// Headroom for which a cluster has no free capacity goes at once to those that have some, as far as replicas are due and
+/// the max of no cluster leaves room for them. Under StaticWeighted the split is the user's, and without `scaleAssist`
+/// bounds stay.
 fn follow_room(request: &Request<'_>, rows: &mut [Row<'_>], due: Replicas) {
     let able = sum(rows.iter().filter_map(|row| row.room_for_others(false)));
     let lacking = due.saturating_sub(able);
-    if lacking == 0 || !request.policy.divides() {
+    if lacking == 0 || !request.scale_assist || !request.policy.depends_on_capacity() {
         return;
     }
     let unusable = |row: &Row<'_>| {
@@ -139,10 +140,11 @@ fn follow_room(request: &Request<'_>, rows: &mut [Row<'_>], due: Replicas) {
     };
     let most = |row: &Row<'_>| {
         let room = row.room_up_to(row.high, false).filter(|room| *room > 0 && row.bounds.is_some());
-        room.map_or(0, |room| row.comes_to().saturating_add(room.min(lacking)))
+        room.map_or(0, |room| row.comes_to().saturating_add(room))
     };
     let unassigned = request.total.max.saturating_sub(sum(bound(rows).map(|row| row.bounds.max)));
-    hand_over(request, rows, unassigned, unusable, most, Reason::HeadroomDonated);
+    let why = |less| Reason::HeadroomReleased { less };
+    hand_over(request, rows, (unassigned, lacking), unusable, most, why);
 }
 
 /// Stores what was to be requested once more, and no cluster has room for: the next plan requests it again. What leaving

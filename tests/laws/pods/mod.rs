@@ -152,8 +152,8 @@ impl Pods {
             }
             return;
         }
-        for past in self.past.values_mut() {
-            let others = past.others_of(name, world);
+        for (target, past) in &mut self.past {
+            let others = past.others_of(target, name, world);
             past.others_then.entry(name.to_owned()).or_insert(others);
             let left = past.held && !past.entries.contains(name) && past.shares.contains_key(name);
             if left || past.leaving.contains_key(name) {

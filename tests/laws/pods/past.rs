@@ -68,7 +68,7 @@ pub struct PodHistory {
     /// even where they got a share again.
     pub gone: BTreeMap<String, Timestamp>,
     pub lost: Vec<Lost>,
-    /// What the others ran when a cluster stopped to answer: what came up since then replaces it.
+    /// What the others were asked for when a cluster stopped to answer: what came up since then replaces it.
     pub others_then: BTreeMap<String, i64>,
     /// Replicas that HPAs of members removed, and when: for a moment nobody knows.
     pub fell: Vec<(Timestamp, i64)>,
@@ -319,7 +319,7 @@ impl PodHistory {
     pub fn lose(&mut self, target: &Target, cluster: &str, binding: &Binding, court: &mut Court<'_>) {
         self.gone.insert(cluster.to_owned(), court.world.now);
         let told = binding.told.get(cluster).copied().unwrap_or(i64::MAX);
-        let others = self.others_of(cluster, court.world);
+        let others = self.others_of(target, cluster, court.world);
         let more = self.others_then.get(cluster).map_or(0, |then| (others - then).max(0));
         // What it ran beyond the max that it did not learn of goes with the excess.
         let sent = court.world.acts_on(target).and_then(|(owner, _)| court.world.sent(owner, cluster));
@@ -361,10 +361,10 @@ impl PodHistory {
         self.entries.iter().map(asked).sum()
     }
 
-    /// Replicas that the others which answer run: one whose pod has no node runs elsewhere, or later.
-    pub fn others_of(&self, cluster: &str, world: &World) -> i64 {
+    /// Replicas that the others which answer are asked for; of a full one those that it runs.
+    pub fn others_of(&self, target: &Target, cluster: &str, world: &World) -> i64 {
         let others = self.shares.iter().filter(|(name, _)| *name != cluster && world.answers(name));
-        others.map(|(_, share)| share.ready).sum()
+        others.map(|(name, share)| if world.is_full(name, target) { share.ready } else { share.asked }).sum()
     }
 
     pub fn others<'a>(&'a self, world: &'a World) -> impl Iterator<Item = (&'a String, &'a Share)> {
