@@ -29,6 +29,13 @@ fn the_playground_is_a_command_only_where_it_was_built() {
 }
 
 #[test]
+fn a_real_webhook_is_asked_over_tls() {
+    let outcome = fhpa(&["try"]);
+    assert!(outcome.status.success(), "{}", text(&outcome.stderr));
+    assert!(text(&outcome.stdout).contains("over TLS"), "{}", text(&outcome.stdout));
+}
+
+#[test]
 fn files_are_validated_and_planned_with_and_without_features() {
     for (command, file) in [("validate", "examples/web-shop.yaml"), ("plan", "examples/plan/g1-duplicated.yaml")] {
         let outcome = fhpa(&[command, file]);

@@ -10,7 +10,6 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use super::client::{H1, H2, Sender, connector, request, review, streamed};
-use super::limits::waiting;
 use super::tls::{Running, start};
 
 const LONG: Duration = Duration::from_secs(600);
@@ -134,20 +133,6 @@ async fn a_half_open_handshake_does_not_hold_the_end() {
     server.handle.shut_down();
     assert_eq!(server.ended.await.unwrap(), Ended::Drained);
     assert_eq!(half_open.read(&mut [0; 1]).await.unwrap_or(0), 0);
-}
-
-#[tokio::test]
-async fn a_connection_without_a_place_does_not_hold_the_end() {
-    let mut options = options(Duration::ZERO, LONG);
-    options.webhook().limits.connections = 1;
-    let server = start(options).await;
-    let connector = connector(&server.ca, H1, None);
-    let mut held = Sender::connect(server.address, &connector).await.unwrap();
-    assert!(held.review("u").await.unwrap().admits("u"));
-    let second = waiting(&server, &connector).await;
-    server.handle.shut_down();
-    assert_eq!(server.ended.await.unwrap(), Ended::Drained);
-    drop(second);
 }
 
 #[tokio::test]

@@ -1,6 +1,5 @@
 //! Slow, demanding and broken clients.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +8,9 @@ use fhpa::run::process::{AdminPort, Options};
 use futures::{StreamExt as _, stream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
-use tokio_rustls::TlsConnector;
 
 use super::client::{Body, H1, H2, Sender, connector, full, request, streamed, tls};
-use super::tls::{Running, start, start_with};
+use super::tls::{start, start_with};
 
 /// Long enough that only the limit under test ends a connection.
 const LONG: Duration = Duration::from_secs(600);
@@ -132,46 +129,39 @@ async fn a_review_too_many_is_told_to_come_again() {
     while !other.review("u").await.unwrap().admits("u") {}
 }
 
-/// A connection that waits for a place.
-pub async fn waiting(server: &Running, connector: &TlsConnector) -> JoinHandle<io::Result<Sender>> {
-    let (address, connector) = (server.address, connector.clone());
-    let waiting = tokio::spawn(async move { Sender::connect(address, &connector).await });
-    while !server.metrics.text().contains("fhpa_connections_delayed_total 1") {
-        tokio::task::yield_now().await;
-    }
-    waiting
-}
-
 #[tokio::test]
-async fn a_connection_too_many_waits_for_a_place() {
+async fn a_connection_too_many_is_closed_at_once() {
     let mut options = patient();
     options.webhook().limits.connections = 1;
     let server = start(options).await;
     let connector = connector(&server.ca, H1, None);
     let mut first = Sender::connect(server.address, &connector).await.unwrap();
-    let second = waiting(&server, &connector).await;
     assert!(first.review("u").await.unwrap().admits("u"));
-    assert!(!second.is_finished());
+    assert!(tls(server.address, &connector).await.is_err());
+    assert!(first.review("u").await.unwrap().admits("u"));
+    assert!(server.metrics.text().contains("fhpa_connections_total{result=\"refused\"} 1"));
     drop(first);
-    assert!(second.await.unwrap().unwrap().review("u").await.unwrap().admits("u"));
+    while tls(server.address, &connector).await.is_err() {}
 }
 
 #[tokio::test]
-async fn silent_connections_delay_a_review_and_stop_none() {
+async fn the_oldest_silent_connections_give_way() {
     let mut options = patient();
-    options.webhook().limits.connections = 2;
-    options.webhook().limits.first_request = HANDSHAKE;
+    options.webhook().limits.connections = 3;
     let server = start(options).await;
-    let connector = connector(&server.ca, H1, None);
-    let mut silent = vec![];
-    for _ in 0..4 {
-        silent.push(TcpStream::connect(server.address).await.unwrap());
+    let connectors = [H1, H2].map(|alpn| connector(&server.ca, alpn, None));
+    let mut served = Sender::connect(server.address, &connectors[0]).await.unwrap();
+    assert!(served.review("u").await.unwrap().admits("u"));
+    // Without a handshake, and without a request.
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    let mut shaken = tls(server.address, &connectors[0]).await.unwrap();
+    for connector in &connectors {
+        let mut sender = Sender::connect(server.address, connector).await.unwrap();
+        assert!(sender.review("u").await.unwrap().admits("u"));
+        assert!(served.review("u").await.unwrap().admits("u"), "who sent a request stays");
     }
-    let mut sender = Sender::connect(server.address, &connector).await.unwrap();
-    assert!(sender.review("u").await.unwrap().admits("u"));
-    for mut silent in silent {
-        assert_eq!(silent.read(&mut [0; 16]).await.unwrap_or(0), 0);
-    }
+    assert_eq!(silent.read(&mut [0; 16]).await.unwrap_or(0), 0);
+    assert_eq!(shaken.read(&mut [0; 16]).await.unwrap_or(0), 0);
 }
 
 #[tokio::test]
@@ -200,8 +190,9 @@ async fn probes_are_answered_when_every_place_of_the_webhook_is_taken() {
     options.admin = AdminPort::At(([127, 0, 0, 1], 0).into());
     let server = start(options).await;
     let connector = connector(&server.ca, H1, None);
-    let held = Sender::connect(server.address, &connector).await.unwrap();
-    let second = waiting(&server, &connector).await;
+    let mut held = Sender::connect(server.address, &connector).await.unwrap();
+    assert!(held.review("u").await.unwrap().admits("u"));
+    assert!(tls(server.address, &connector).await.is_err());
     for path in ["/livez", "/readyz", "/metrics"] {
         let mut stream = TcpStream::connect(server.admin.unwrap()).await.unwrap();
         stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).await.unwrap();
@@ -210,7 +201,7 @@ async fn probes_are_answered_when_every_place_of_the_webhook_is_taken() {
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
     }
-    drop((held, second));
+    drop(held);
 }
 
 #[tokio::test]

@@ -2,12 +2,12 @@
 //! ends connections without losing a request
 //! (docs/decisions/0015-one-client-of-the-accept-loop.md).
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::Router;
@@ -21,10 +21,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::Service as _;
@@ -37,10 +38,10 @@ use super::tls;
 /// Limits on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most open connections; a further one waits for a place.
+    /// Most open connections. For a further one the oldest without a request gives way; where all have sent one, it is
+    /// closed at once.
     pub connections: usize,
-    /// Time from a connection's place to the head of its first request, the TLS handshake included. Shorter than the five
-    /// seconds in which a review is answered: one that waits behind silent connections is late, but not lost.
+    /// Time from the begin of a connection to the head of its first request, the TLS handshake included.
     pub first_request: Duration,
     /// Time from one request to the head of the next on an HTTP/1.1 connection. Longer than the 90 seconds after which
     /// kube-apiserver itself closes, so that it never writes to a connection closed here.
@@ -59,7 +60,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 1024,
-            first_request: Duration::from_secs(3),
+            first_request: Duration::from_secs(5),
             idle: Duration::from_secs(150),
             once: None,
             last_call: Duration::from_millis(500),
@@ -117,6 +118,7 @@ struct Shared<A> {
     http2: Builder<TokioExecutor>,
     limits: Limits,
     free: Arc<Semaphore>,
+    silent: Silent,
     lifecycle: Arc<Lifecycle>,
     metrics: Arc<Metrics>,
 }
@@ -149,7 +151,8 @@ impl<A: Answering> Listener<A> {
     ) -> Self {
         let (http1, http2) = builders(&limits);
         let free = Arc::new(Semaphore::new(limits.connections));
-        let shared = Shared { answering, security, http1, http2, limits, free, lifecycle, metrics };
+        let silent = Silent::new(limits.connections);
+        let shared = Shared { answering, security, http1, http2, limits, free, silent, lifecycle, metrics };
         Self { socket, shared: Arc::new(shared) }
     }
 
@@ -169,9 +172,8 @@ impl<A: Answering> Listener<A> {
         let stops = async {
             self.accept_until(Phase::Stopping, None, &others).await;
             for _ in 0..BACKLOG {
-                let Ok(place) = Arc::clone(&self.shared.free).try_acquire_owned() else { break };
                 let Some(Ok((stream, _))) = self.socket.accept().now_or_never() else { break };
-                self.admit(stream, place, None, &others);
+                self.admit(stream, None, &others);
             }
             drop(self.socket);
             sleep(self.shared.limits.last_call).await;
@@ -191,9 +193,7 @@ impl<A: Answering> Listener<A> {
             match accepted {
                 Ok((stream, _)) => {
                     pause = PAUSES.0;
-                    if let Some(place) = self.place().await {
-                        self.admit(stream, place, early, others);
-                    }
+                    self.admit(stream, early, others);
                 }
                 Err(error) => {
                     self.shared.metrics.accept_errors.inc();
@@ -206,39 +206,69 @@ impl<A: Answering> Listener<A> {
         }
     }
 
-    /// A place for an accepted connection, as soon as one is free; `None` where the process stops before.
-    async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        let free = Arc::clone(&self.shared.free);
-        if let Ok(place) = Arc::clone(&free).try_acquire_owned() {
-            return Some(place);
-        }
-        self.shared.metrics.connections_delayed.inc();
-        tokio::select! {
-            biased;
-            place = free.acquire_owned() => place.ok(),
-            () = self.shared.last_call() => None,
-        }
-    }
-
-    fn admit(
-        &self,
-        stream: TcpStream,
-        place: OwnedSemaphorePermit,
-        early: Option<&GracefulShutdown>,
-        others: &GracefulShutdown,
-    ) {
+    fn admit(&self, stream: TcpStream, early: Option<&GracefulShutdown>, others: &GracefulShutdown) {
         let shared = Arc::clone(&self.shared);
+        let place = Arc::clone(&shared.free).try_acquire_owned().ok();
+        if place.is_none() {
+            if !shared.silent.displace() {
+                shared.metrics.connections_refused.inc();
+                return;
+            }
+            shared.metrics.connections_displaced.inc();
+        }
         shared.metrics.connections_accepted.inc();
         shared.metrics.connections.inc();
-        let ends = Ends { early: early.map(GracefulShutdown::watcher), others: others.watcher() };
-        let open = Open { shared, _place: place };
+        let ends = Ends {
+            early: early.map(GracefulShutdown::watcher),
+            others: others.watcher(),
+            displaced: shared.silent.enter(),
+        };
+        let open = Open { shared };
         tokio::spawn(async move {
+            let serve = async {
+                let _place = match place {
+                    Some(place) => Ok(place),
+                    None => Arc::clone(&open.shared.free).acquire_owned().await,
+                };
+                open.shared.serve(stream, ends).await;
+            };
             tokio::select! {
                 biased;
                 () = open.shared.lifecycle.reached(Phase::Aborted) => {}
-                () = open.shared.serve(stream, ends) => {}
+                () = serve => {}
             }
         });
+    }
+}
+
+/// Connections without a request yet, the oldest first.
+struct Silent {
+    all: Mutex<VecDeque<Weak<Notify>>>,
+    most: usize,
+}
+
+impl Silent {
+    /// At least `connections` of them.
+    fn new(connections: usize) -> Self {
+        Self { all: Mutex::default(), most: connections.saturating_mul(2) }
+    }
+
+    /// One more, as long as what is returned lives; it is notified when it is to give way.
+    fn enter(&self) -> Arc<Notify> {
+        let one = Arc::new(Notify::new());
+        let mut all = self.all.lock();
+        if all.len() >= self.most {
+            all.retain(|one| one.strong_count() > 0);
+        }
+        all.push_back(Arc::downgrade(&one));
+        one
+    }
+
+    /// Has the oldest give way. Returns whether there is any.
+    fn displace(&self) -> bool {
+        let mut all = self.all.lock();
+        let oldest = std::iter::from_fn(|| all.pop_front()).find_map(|one| one.upgrade());
+        oldest.inspect(|oldest| oldest.notify_one()).is_some()
     }
 }
 
@@ -272,12 +302,13 @@ struct Ends {
     early: Option<Watcher>,
     /// When it stops.
     others: Watcher,
+    /// While it has sent no request: when another needs its place.
+    displaced: Arc<Notify>,
 }
 
-/// One open connection; frees its place when dropped.
+/// One open connection.
 struct Open<A> {
     shared: Arc<Shared<A>>,
-    _place: OwnedSemaphorePermit,
 }
 
 impl<A> Drop for Open<A> {
@@ -292,20 +323,40 @@ impl<A: Answering> Shared<A> {
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%error, "TCP_NODELAY cannot be set");
         }
-        let mut late = pin!(sleep(self.limits.first_request));
+        let Ends { early, others, displaced } = ends;
+        let first = Notify::new();
         let serve = async {
             match &self.security {
-                Security::Plain => self.http(stream, &self.http1, ends.others, late).await,
+                Security::Plain => self.http(stream, &self.http1, others, &first).await,
                 Security::Tls(current) => {
-                    let Some(stream) = self.secure(current, stream, late.as_mut()).await else { return };
-                    let early = ends.early.filter(|_| !self.lifecycle.parting());
+                    let Some(stream) = self.secure(current, stream).await else { return };
+                    let early = early.filter(|_| !self.lifecycle.parting());
                     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-                        self.http(stream, &self.http2, early.unwrap_or(ends.others), late).await;
+                        self.http(stream, &self.http2, early.unwrap_or(others), &first).await;
                     } else {
                         drop(early);
-                        self.http(stream, &self.http1, ends.others, late).await;
+                        self.http(stream, &self.http1, others, &first).await;
                     }
                 }
+            }
+        };
+        let silent = async {
+            tokio::select! {
+                biased;
+                () = first.notified() => {
+                    drop(displaced);
+                    std::future::pending::<()>().await;
+                }
+                () = sleep(self.limits.first_request) => {}
+                () = displaced.notified() => {}
+                () = self.last_call() => {}
+            }
+        };
+        let serve = async {
+            tokio::select! {
+                biased;
+                () = serve => {}
+                () = silent => {}
             }
         };
         match self.limits.once {
@@ -316,12 +367,11 @@ impl<A: Answering> Shared<A> {
         }
     }
 
-    /// Serves requests until the connection ends, is asked to end, or is `late` with its first request.
-    async fn http<S>(&self, stream: S, builder: &Builder<TokioExecutor>, end: Watcher, late: Pin<&mut Sleep>)
+    /// Serves requests until the connection ends or is asked to end, and notes the `first`.
+    async fn http<S>(&self, stream: S, builder: &Builder<TokioExecutor>, end: Watcher, first: &Notify)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let first = Notify::new();
         let service = service_fn(|request: Request<Incoming>| {
             first.notify_one();
             let lifecycle = Arc::clone(&self.lifecycle);
@@ -335,21 +385,8 @@ impl<A: Answering> Shared<A> {
                 Ok::<_, Infallible>(response)
             }
         });
-        let connection = end.watch(builder.serve_connection(TokioIo::new(stream), service));
-        let silent = async {
-            tokio::select! {
-                biased;
-                () = first.notified() => std::future::pending().await,
-                () = late => {}
-                () = self.last_call() => {}
-            }
-        };
-        tokio::select! {
-            biased;
-            // Errors are the client's: broken connections and protocol errors. There is no one to report them to.
-            _ = connection => {}
-            () = silent => {}
-        }
+        // Errors are the client's: broken connections and protocol errors. There is no one to report them to.
+        let _ = end.watch(builder.serve_connection(TokioIo::new(stream), service)).await;
     }
 
     /// Returns a moment after the process has stopped.
@@ -358,27 +395,16 @@ impl<A: Answering> Shared<A> {
         sleep(self.limits.last_call).await;
     }
 
-    /// The handshake, until it is `late` and, while stopping, only a moment longer.
-    async fn secure(
-        &self,
-        current: &tls::Current,
-        stream: TcpStream,
-        late: Pin<&mut Sleep>,
-    ) -> Option<TlsStream<TcpStream>> {
+    /// The handshake, within the time of the first request.
+    async fn secure(&self, current: &tls::Current, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
         let acceptor = TlsAcceptor::from(Arc::clone(&current.load().config));
-        let shaken = tokio::select! {
-            biased;
-            shaken = acceptor.accept(stream) => Some(shaken),
-            () = late => None,
-            () = self.last_call() => return None,
-        };
-        let reason = match shaken {
-            Some(Ok(stream)) => return Some(stream),
-            Some(Err(error)) => {
+        let reason = match timeout(self.limits.first_request, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => return Some(stream),
+            Ok(Err(error)) => {
                 debug!(%error, "a TLS handshake failed");
                 reason(&error)
             }
-            None => HandshakeFailure::Timeout,
+            Err(_) => HandshakeFailure::Timeout,
         };
         self.metrics.handshake_failed(reason);
         None

@@ -67,7 +67,7 @@ const ALONE: &[(&str, Story)] = stories! {
     "what_cannot_be_scaled_is_refused": guards::what_cannot_be_scaled_is_refused,
     "a_customization_of_another_stops_no_scaling": guards::a_customization_of_another_stops_no_scaling,
     "a_lease_deleted_by_hand_makes_no_second_leader": guards::a_lease_deleted_by_hand_makes_no_second_leader,
-    "kept_connections_delay_reviews_and_stop_none": guards::kept_connections_delay_reviews_and_stop_none,
+    "kept_connections_stop_no_review": guards::kept_connections_stop_no_review,
     "what_was_stored_without_the_webhook_harms_nothing": guards::what_was_stored_without_the_webhook_harms_nothing,
     "the_files_of_examples_apply_as_they_stand": examples::the_files_of_examples_apply_as_they_stand,
     "another_hpa_is_found_and_adopted": scalers::another_hpa_is_found_and_adopted,

@@ -87,8 +87,10 @@ pub struct Metrics {
     pub connections: Gauge,
     /// Connections that were accepted.
     pub connections_accepted: Counter,
-    /// Connections that waited for a place, because there were too many.
-    pub connections_delayed: Counter,
+    /// Connections closed at once, because there were too many.
+    pub connections_refused: Counter,
+    /// Connections without a request that gave way to others.
+    pub connections_displaced: Counter,
     /// Failures to accept a connection.
     pub accept_errors: Counter,
 }
@@ -112,6 +114,12 @@ impl Metrics {
         r.register("build", "What runs", build());
         let [reloads_ok, reloads_failed] =
             by_result(&mut r, "certificate_reloads", "New certificates found, by result", ["ok", "failed"]);
+        let [connections_accepted, connections_refused, connections_displaced] = by_result(
+            &mut r,
+            "connections",
+            "Connections that came in, and those without a request that gave way to them",
+            ["accepted", "refused", "displaced"],
+        );
         let added = register(&mut r);
         let metrics = Self {
             controller: Arc::new(ControllerMetrics::new(&mut r)),
@@ -154,8 +162,9 @@ impl Metrics {
             reloads_ok,
             reloads_failed,
             connections: registered(&mut r, "connections_open", "Connections open"),
-            connections_accepted: registered(&mut r, "connections", "Connections accepted"),
-            connections_delayed: registered(&mut r, "connections_delayed", "Connections that waited for a place"),
+            connections_accepted,
+            connections_refused,
+            connections_displaced,
             accept_errors: registered(&mut r, "accept_errors", "Failures to accept a connection"),
             process: process::registry(),
             registry: r,
