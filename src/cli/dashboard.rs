@@ -91,7 +91,7 @@ impl Args {
             zones: Arc::new(ZoneDatabase::open()),
             zone: planner.zone(),
             probes: Probes { lease: (lease_namespace, lease_name), estimators: planner.estimators() },
-            preview: Arc::new(Planner::of(planner).patient(tolerance.settings())),
+            preview: Arc::new(Planner::of(planner).tolerating(tolerance.settings())),
         };
         let dashboard = Dashboard::bind(options).await.map_err(|error| error.to_string())?;
         // A reader that exits early has seen enough.

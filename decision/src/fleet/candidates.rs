@@ -85,9 +85,9 @@ pub fn candidates<'a>(
     let paused = tolerance.pauses(members);
     let preferences = Preferences::of(intent.assignment, intent.placement);
     let admission = Admission::default();
-    let look = Input { intent, preferences, members, past, tolerance, paused: paused.is_some(), now, admission };
-    let look = Input { admission: intent.neighbours.leave(|name| look.lasts(name)), ..look };
-    let (Selected { mut clusters, next, unmet, waiting, overflows }, group) = look.group();
+    let input = Input { intent, preferences, members, past, tolerance, paused: paused.is_some(), now, admission };
+    let input = Input { admission: intent.neighbours.leave(|name| input.lasts(name)), ..input };
+    let (Selected { mut clusters, next, unmet, waiting, overflows }, group) = input.group();
     let names: BTreeSet<&str> = members.iter().map(|member| &*member.name).collect();
     let gone = past.held.union(&past.known).filter(|name| !names.contains(*name));
     clusters.extend(gone.map(|&name| CandidateCluster {

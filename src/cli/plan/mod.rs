@@ -269,7 +269,7 @@ impl Planner {
     }
 
     /// With another tolerance.
-    pub(super) fn patient(self, tolerance: FailureTolerance) -> Self {
+    pub(super) fn tolerating(self, tolerance: FailureTolerance) -> Self {
         Self { tolerance, ..self }
     }
 
