@@ -2,12 +2,13 @@
 //! ends connections without losing a request
 //! (docs/decisions/0015-one-client-of-the-accept-loop.md).
 
-use std::collections::VecDeque;
+mod silent;
+
 use std::convert::Infallible;
 use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -21,16 +22,16 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::Service as _;
 use tracing::{debug, warn};
 
+use self::silent::Silent;
 use super::lifecycle::{Lifecycle, Phase};
 use super::metrics::{HandshakeFailure, Metrics};
 use super::tls;
@@ -225,50 +226,12 @@ impl<A: Answering> Listener<A> {
         };
         let open = Open { shared };
         tokio::spawn(async move {
-            let serve = async {
-                let _place = match place {
-                    Some(place) => Ok(place),
-                    None => Arc::clone(&open.shared.free).acquire_owned().await,
-                };
-                open.shared.serve(stream, ends).await;
-            };
             tokio::select! {
                 biased;
                 () = open.shared.lifecycle.reached(Phase::Aborted) => {}
-                () = serve => {}
+                () = open.shared.serve(stream, place, ends) => {}
             }
         });
-    }
-}
-
-/// Connections without a request yet, the oldest first.
-struct Silent {
-    all: Mutex<VecDeque<Weak<Notify>>>,
-    most: usize,
-}
-
-impl Silent {
-    /// At least `connections` of them.
-    fn new(connections: usize) -> Self {
-        Self { all: Mutex::default(), most: connections.saturating_mul(2) }
-    }
-
-    /// One more, as long as what is returned lives; it is notified when it is to give way.
-    fn enter(&self) -> Arc<Notify> {
-        let one = Arc::new(Notify::new());
-        let mut all = self.all.lock();
-        if all.len() >= self.most {
-            all.retain(|one| one.strong_count() > 0);
-        }
-        all.push_back(Arc::downgrade(&one));
-        one
-    }
-
-    /// Has the oldest give way. Returns whether there is any.
-    fn displace(&self) -> bool {
-        let mut all = self.all.lock();
-        let oldest = std::iter::from_fn(|| all.pop_front()).find_map(|one| one.upgrade());
-        oldest.inspect(|oldest| oldest.notify_one()).is_some()
     }
 }
 
@@ -318,7 +281,8 @@ impl<A> Drop for Open<A> {
 }
 
 impl<A: Answering> Shared<A> {
-    async fn serve(&self, stream: TcpStream, ends: Ends) {
+    /// `place`: of its own; without one it waits for that of a connection that gives way, no longer than for its request.
+    async fn serve(&self, stream: TcpStream, place: Option<OwnedSemaphorePermit>, ends: Ends) {
         // Responses are small and written whole; without this the system may delay them.
         if let Err(error) = stream.set_nodelay(true) {
             debug!(%error, "TCP_NODELAY cannot be set");
@@ -326,6 +290,10 @@ impl<A: Answering> Shared<A> {
         let Ends { early, others, displaced } = ends;
         let first = Notify::new();
         let serve = async {
+            let _place = match place {
+                Some(place) => Ok(place),
+                None => Arc::clone(&self.free).acquire_owned().await,
+            };
             match &self.security {
                 Security::Plain => self.http(stream, &self.http1, others, &first).await,
                 Security::Tls(current) => {
