@@ -561,6 +561,30 @@ fn headroom_follows_the_room_for_what_a_failed_cluster_ran() {
 }
 
 #[test]
+fn no_more_headroom_follows_the_room_than_is_due() {
+    let maxima = |policy| {
+        let clusters = ["a", "b", "c", "d", "lost"].map(|name| runs(name, 2)).to_vec();
+        let mut request = request(total(2, 18), policy, clusters);
+        for cluster in &mut request.clusters {
+            (cluster.weight, cluster.priority, cluster.available) = (1, Some(1), Some(50));
+            // Those that have free capacity are at their max.
+            let bounds = Bounds { min: 1, max: if cluster.name == "a" { 12 } else { 2 } };
+            (cluster.target, cluster.hpa) = (Some(bounds), confirmed(bounds));
+        }
+        let [a, .., lost] = &mut request.clusters[..] else { panic!() };
+        a.available = Some(0);
+        (lost.state, lost.target, lost.hpa) = (ClusterState::Lost, None, None);
+        lost.memory.lost = Some(Lost { replicas: 2, uncovered: 2, since: request.now });
+        request.assignment_hash = Some(plan(&request).assignment_hash);
+        let mut max: Vec<u32> = plan(&request).shares.iter().map(|share| share.target.max).collect();
+        max.sort_unstable();
+        max
+    };
+    assert_eq!(maxima(Policy::DynamicWeighted), [0, 2, 3, 3, 10]);
+    assert_eq!(maxima(Policy::Aggregated), [0, 2, 2, 4, 10]);
+}
+
+#[test]
 fn one_that_runs_nothing_goes_at_once() {
     let mut world = running(30, &[("a", 0), ("b", 3), ("c", 2)]);
     world.members.get_mut("a").unwrap().replicas = Some(0);
