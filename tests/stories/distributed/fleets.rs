@@ -73,8 +73,8 @@ impl Fleet {
         members: &[i64],
     ) -> bool {
         let tenths = |replicas: &BTreeMap<String, i64>| -> i64 {
-            let size = |name: &str| self.workloads[name[1..].parse::<usize>().unwrap() - 1].size;
-            replicas.iter().map(|(name, replicas)| size(name) * replicas).sum()
+            let all = self.workloads.iter().enumerate();
+            all.map(|(at, one)| replicas.get(&name(at)).unwrap_or(&0) * one.size).sum()
         };
         let ran = before.iter().zip(&self.workloads).map(|(ready, one)| ready.values().sum::<i64>() * one.size);
         let room = members.iter().enumerate().filter(|(at, _)| *at != self.lost).map(|(_, tenths)| tenths);
