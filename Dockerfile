@@ -8,6 +8,7 @@ COPY Cargo.toml Cargo.lock build.rs ./
 COPY api api
 COPY daemon daemon
 COPY decision decision
+COPY playground playground
 COPY simulation simulation
 COPY embedded-apiserver embedded-apiserver
 COPY src src

@@ -34,7 +34,7 @@ use fhpa::reconcile::federated_hpa::names;
 use fhpa::recovery::Recovery;
 use fhpa::runtime::clock;
 use fhpa::runtime::control_plane::{Origin, connect_once};
-use fhpa::runtime::lease_activity::LeaseLocation;
+use fhpa::runtime::leader::activity::LeaseLocation;
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 

@@ -1,6 +1,8 @@
 //! `FederatedHPA` (`autoscaling.karmada.io/v1alpha1`), the superset of Karmada's kind (docs/distributed.md#fields). No
 //! I/O, no decisions.
 
+use std::sync::Arc;
+
 use decision::json::null_as_default;
 use decision::limits::{
     CLUSTER_NAME, CLUSTERS, COVERED_LOSSES, DELAYS, FIELD_VALUE, METRICS, PRIORITIES, RECENT_SCALE_UPS, REQUIREMENTS,
@@ -381,6 +383,7 @@ pub struct ClusterHPAStatus {
     #[serde(deserialize_with = "null_as_default")]
     pub cluster_name: String,
     /// Status of its HPA.
+    // Caches share it.
     #[serde(deserialize_with = "null_as_default")]
-    pub status: HorizontalPodAutoscalerStatus,
+    pub status: Arc<HorizontalPodAutoscalerStatus>,
 }

@@ -2,6 +2,8 @@
 //!
 //! Decoding is as lenient as that of [`super::hpa`].
 
+use std::cmp::Ordering;
+
 use decision::json::null_as_default;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -34,6 +36,36 @@ pub struct HorizontalPodAutoscalerStatus {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Vec<Condition>>,
+}
+
+impl Eq for HorizontalPodAutoscalerStatus {}
+
+impl PartialOrd for HorizontalPodAutoscalerStatus {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Any order will do. The types of metrics have none, but their JSON has.
+impl Ord for HorizontalPodAutoscalerStatus {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let [one, other] = [self, other].map(|status| {
+            let Self {
+                observed_generation,
+                last_scale_time,
+                current_replicas,
+                desired_replicas,
+                current_metrics,
+                conditions,
+            } = status;
+            let rest = (last_scale_time, conditions, current_replicas, desired_replicas, observed_generation);
+            (rest, current_metrics)
+        });
+        one.0.cmp(&other.0).then_with(|| {
+            let [one, other] = [one.1, other.1].map(|metrics| serde_json::to_string(metrics).unwrap_or_default());
+            one.cmp(&other)
+        })
+    }
 }
 
 /// One aspect of the state of an object.

@@ -90,7 +90,7 @@ pub enum Command {
     Crds(crds::Args),
     /// Run a Karmada with member clusters on this machine, for trying and testing.
     #[cfg(feature = "playground")]
-    Playground(Box<crate::playground::command::Args>),
+    Playground(Box<super::playground::Args>),
     /// Print a script that completes this command in a shell.
     Completions(completions::Args),
 }

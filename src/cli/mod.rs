@@ -14,6 +14,8 @@ mod names;
 mod output;
 mod picture;
 mod plan;
+#[cfg(feature = "playground")]
+mod playground;
 mod program;
 mod question;
 pub mod recover;

@@ -15,7 +15,7 @@ use crate::recovery::{Plan, Planned, Recovery};
 use crate::run::{ControlPlaneArgs, LeaseArgs};
 use crate::runtime::clock;
 use crate::runtime::control_plane::{self, Origin};
-use crate::runtime::lease_activity::LeaseLocation;
+use crate::runtime::leader::activity::LeaseLocation;
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]

@@ -28,7 +28,7 @@ use crate::run::hand_back::{self, LeaseHold};
 use crate::run::{ControlPlaneArgs, LeaseArgs, duration};
 use crate::runtime::clock::{self, WallClock};
 use crate::runtime::identity;
-use crate::runtime::lease_activity::{LeaseLocation, Renewed};
+use crate::runtime::leader::activity::{LeaseLocation, Renewed};
 
 /// Arguments of the command.
 #[derive(Debug, clap::Args)]
@@ -221,7 +221,7 @@ impl Removal {
         }
         let (client, place, clock) = (self.client.clone(), self.place.clone(), Arc::clone(&self.clock));
         let out = &mut self.out;
-        let report = |acquired: &crate::runtime::lease_handover::Acquired| {
+        let report = |acquired: &crate::runtime::leader::handover::Acquired| {
             let (name, seconds) = (&place.name, acquired.wait.as_secs());
             let _ = match &acquired.from {
                 Some(holder) => writeln!(out, "Lease {name}  taken from {holder}, which may still act for {seconds} s"),

@@ -179,8 +179,8 @@ impl ShownKind for FederatedHPA {
         let members = self.status.as_mut().and_then(|status| status.aggregated_status.as_mut());
         for member in members.into_iter().flatten() {
             // Only those that are not well are shown.
-            let unwell = member.status.conditions.take().into_iter().flatten().filter(|one| one.status != "True");
-            member.status.conditions = Some(unwell.collect());
+            let conditions = Arc::make_mut(&mut member.status).conditions.get_or_insert_default();
+            conditions.retain(|one| one.status != "True");
         }
         Some(Arrival::of(self))
     }

@@ -18,7 +18,7 @@ use crate::controller::failure::Failure;
 use crate::decision::names::AGENT_LEASES;
 use crate::decision::plan::HpaVersion;
 use crate::runtime::clock::WallClock;
-use crate::runtime::lease_activity::{self, LeaseLocation};
+use crate::runtime::leader::activity::{self, LeaseLocation};
 use correction::Correction;
 use survey::CorrectedWorkload;
 
@@ -113,10 +113,10 @@ impl Recovery {
         let karmada = KARMADA.map(|name| LeaseLocation { namespace: KARMADA_SYSTEM.to_owned(), name: name.to_owned() });
         let agents = self.agents().await.map_err(|failure| failure.to_string())?;
         let unread = |error| format!("the Leases of those that write could not be read: {error}");
-        let others = lease_activity::others(&self.client, &self.lease).await.map_err(unread)?;
+        let others = activity::others(&self.client, &self.lease).await.map_err(unread)?;
         let own = others.iter().chain([&self.lease]).cloned();
         let leases: Vec<LeaseLocation> = karmada.into_iter().chain(agents).chain(own).collect();
-        let renewed = lease_activity::renewed(&self.client, &leases).await.map_err(unread)?;
+        let renewed = activity::renewed(&self.client, &leases).await.map_err(unread)?;
         // Only controllers of fhpa confirm a freeze.
         let writing = renewed.into_iter().filter(|renewed| !renewed.frozen);
         let told = writing.map(|renewed| {

@@ -29,7 +29,7 @@ use crate::decision::names::{AGENT_LEASES, RETAIN_REPLICAS};
 use crate::decision::related_objects::Target;
 use crate::reconcile::federated_hpa::cache::entry::{Binding, FederatedHpaEntry};
 use crate::reconcile::scale_target::{ResourcePath, TargetRef, Targets};
-use crate::runtime::lease_activity::LeaseLocation;
+use crate::runtime::leader::activity::LeaseLocation;
 
 /// Reads of workloads in members at a time.
 const READS: usize = 64;

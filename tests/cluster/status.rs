@@ -3,7 +3,6 @@
 
 use fhpa::api::FederatedHPA;
 use fhpa::api::federated_hpa::{ClusterCounts, ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
-use fhpa::api::hpa_status::HorizontalPodAutoscalerStatus;
 use fhpa::controller::failure::{Asked, Failure};
 use fhpa::controller::key::Key;
 use fhpa::decision::showing::MOST;
@@ -78,8 +77,7 @@ fn part(index: usize) -> ClusterHPAStatus {
                 "the desired replica count is more than the maximum replica count"),
         ],
     });
-    let status: HorizontalPodAutoscalerStatus = serde_json::from_value(status).unwrap();
-    ClusterHPAStatus { cluster_name: name(index), status }
+    ClusterHPAStatus { cluster_name: name(index), status: serde_json::from_value(status).unwrap() }
 }
 
 /// The status of a fleet of so many clusters.

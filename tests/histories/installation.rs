@@ -8,8 +8,8 @@ use fhpa::install::apply::{Mode, apply};
 use fhpa::install::guard::{Guard, Options};
 use fhpa::install::manifests::{self, Part, Settings};
 use fhpa::playground::fleet::Fleet;
-use fhpa::runtime::lease_activity::LeaseLocation;
-use fhpa::runtime::lease_handover;
+use fhpa::runtime::leader::activity::LeaseLocation;
+use fhpa::runtime::leader::handover;
 use fhpa::runtime::metrics::Metrics;
 use kube::Api;
 use tokio::sync::watch;
@@ -40,7 +40,7 @@ pub async fn install(fleet: &Fleet, guarded: bool) {
     for manifest in manifests::all(&settings).unwrap().iter().filter(|manifest| manifest.part != Part::Role) {
         apply(&client, manifest, Mode { dry_run: false, manage_karmada: true }).await.unwrap();
     }
-    lease_handover::unpark(&Api::namespaced(client, LEASE.0), LEASE.1).await.unwrap();
+    handover::unpark(&Api::namespaced(client, LEASE.0), LEASE.1).await.unwrap();
 }
 
 /// Has a replica keep the installation while it leads. Dropped, it ends between two polls.
@@ -99,7 +99,7 @@ impl Scene {
             }
             // The operator goes back, as by `helm rollback`.
             let leases = Api::namespaced(self.fleet.control().client(), LEASE.0);
-            lease_handover::unpark(&leases, LEASE.1).await.unwrap();
+            handover::unpark(&leases, LEASE.1).await.unwrap();
             return;
         }
         self.installed = false;

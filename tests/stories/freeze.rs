@@ -4,7 +4,7 @@
 use embedded_apiserver::ApiServer;
 use embedded_apiserver::faults::Which;
 use embedded_apiserver::status::StatusError;
-use fhpa::runtime::lease_handover;
+use fhpa::runtime::leader::handover;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -205,12 +205,12 @@ async fn a_workload_that_is_new_while_the_flag_freezes_or_nobody_leads_is_divide
     let server = stage.fleet.control();
     let zero = stage.leads("zero").await;
     zero.stop().await;
-    lease_handover::park(&leases(server), "fhpa").await.unwrap();
+    handover::park(&leases(server), "fhpa").await.unwrap();
     let mut one = stage.controller("one");
     let _webhook = with_webhook(&stage, &one).await;
     stage.pass(60).await;
     runs_at_once(&stage).await;
-    lease_handover::unpark(&leases(server), "fhpa").await.unwrap();
+    handover::unpark(&leases(server), "fhpa").await.unwrap();
     one.leads().await;
     is_divided(&stage).await;
 }

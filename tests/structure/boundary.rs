@@ -3,8 +3,8 @@
 use super::imports::{Import, imports};
 use super::sources::{HOUSE, Source, TREES, root, sources};
 
-/// Room -> the rooms it may name. `lib` only lists them. `api`, `decision` and `simulation` are crates: the compiler says
-/// what these may name.
+/// Room -> the rooms it may name. `lib` only lists them. `api`, `decision`, `simulation` and `playground` are crates: the
+/// compiler says what these may name.
 const ARROWS: &[(&str, &[&str])] = &[
     ("convert", &["api", "decision"]),
     ("admission", &["convert", "decision"]),
@@ -17,7 +17,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("install", &["admission", "api", "controller", "convert", "decision", "estimator", "reconcile", "runtime"]),
     ("run", &["admission", "api", "controller", "convert", "decision", "estimator", "install", "reconcile", "runtime"]),
     ("recovery", &["api", "controller", "convert", "decision", "install", "reconcile", "runtime"]),
-    ("playground", &["admission", "api", "convert", "dashboard", "decision", "install", "run", "runtime"]),
     (
         "cli",
         &[
@@ -28,7 +27,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "decision",
             "install",
             "overview",
-            "playground",
             "recovery",
             "run",
             "runtime",

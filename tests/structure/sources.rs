@@ -10,7 +10,7 @@ pub struct Source {
 }
 
 /// The trees of the program: its own, and those of the crates below it.
-pub const TREES: [&str; 5] = ["api/src", "decision/src", "simulation/src", "daemon/src", "src"];
+pub const TREES: [&str; 6] = ["api/src", "decision/src", "simulation/src", "daemon/src", "playground/src", "src"];
 /// Those with rooms.
 pub const HOUSE: [&str; 2] = ["daemon/src", "src"];
 

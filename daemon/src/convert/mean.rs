@@ -1,7 +1,5 @@
 //! What the HPAs of all members measure -> one status: the mean over the replicas. No I/O.
 
-use std::mem;
-
 use crate::api::hpa_status::{MetricStatus, MetricValueStatus};
 use crate::api::quantity::Quantity;
 use crate::decision::quantity::{from_milli, milli};
@@ -30,9 +28,9 @@ impl Sum {
 }
 
 /// One metric over all members.
-struct Mean {
-    /// The metric without its value.
-    of: MetricStatus,
+struct Mean<'a> {
+    /// The metric as the first member reports it.
+    of: &'a MetricStatus,
     value: Sum,
     average_value: Sum,
     utilization: Sum,
@@ -42,13 +40,12 @@ struct Mean {
 /// first member that reports. `None` while none does.
 #[must_use]
 pub fn mean<'a>(members: impl Iterator<Item = (&'a [MetricStatus], i32)>) -> Option<Vec<MetricStatus>> {
-    let mut all: Vec<Mean> = Vec::new();
+    let mut all: Vec<Mean<'_>> = Vec::new();
     for (metrics, replicas) in members {
         let weight = i128::from(replicas.max(1));
-        for metric in metrics {
-            let mut of = metric.clone();
-            let Some(current) = value_of(&mut of).map(mem::take) else { continue };
-            let at = all.iter().position(|mean| mean.of == of).unwrap_or_else(|| {
+        for of in metrics {
+            let Some(current) = value_of(of) else { continue };
+            let at = all.iter().position(|mean| identity(mean.of) == identity(of)).unwrap_or_else(|| {
                 all.push(Mean {
                     of,
                     value: Sum::default(),
@@ -58,38 +55,58 @@ pub fn mean<'a>(members: impl Iterator<Item = (&'a [MetricStatus], i32)>) -> Opt
                 all.len().saturating_sub(1)
             });
             let Some(mean) = all.get_mut(at) else { continue };
-            let number = |quantity: Option<Quantity>| quantity.and_then(|quantity| milli(&quantity.0));
-            mean.value.add(number(current.value), weight);
-            mean.average_value.add(number(current.average_value), weight);
+            let number = |quantity: &Option<Quantity>| quantity.as_ref().and_then(|quantity| milli(&quantity.0));
+            mean.value.add(number(&current.value), weight);
+            mean.average_value.add(number(&current.average_value), weight);
             mean.utilization.add(current.average_utilization.map(i64::from), weight);
         }
     }
-    let means: Vec<MetricStatus> = all.into_iter().map(Mean::status).collect();
+    let means: Vec<MetricStatus> = all.iter().map(Mean::status).collect();
     (!means.is_empty()).then_some(means)
 }
 
-impl Mean {
-    fn status(mut self) -> MetricStatus {
+impl Mean<'_> {
+    fn status(&self) -> MetricStatus {
         let quantity = |sum: &Sum| sum.mean().map(|value| Quantity(from_milli(value)));
-        if let Some(current) = value_of(&mut self.of) {
+        let mut status = self.of.clone();
+        let MetricStatus { type_: _, resource, container_resource, pods, object, external } = &mut status;
+        let resource = resource.as_mut().map(|one| &mut one.current);
+        let container = container_resource.as_mut().map(|one| &mut one.current);
+        let pods = pods.as_mut().map(|one| &mut one.current);
+        let object = object.as_mut().map(|one| &mut one.current);
+        let external = external.as_mut().map(|one| &mut one.current);
+        if let Some(current) = resource.or(container).or(pods).or(object).or(external) {
             *current = MetricValueStatus {
                 value: quantity(&self.value),
                 average_value: quantity(&self.average_value),
                 average_utilization: self.utilization.mean().and_then(|percent| percent.try_into().ok()),
             };
         }
-        self.of
+        status
     }
 }
 
+/// What a metric is, without its value.
+fn identity(metric: &MetricStatus) -> impl PartialEq {
+    let MetricStatus { type_, resource, container_resource, pods, object, external } = metric;
+    (
+        type_,
+        resource.as_ref().map(|one| &one.name),
+        container_resource.as_ref().map(|one| (&one.name, &one.container)),
+        pods.as_ref().map(|one| &one.metric),
+        object.as_ref().map(|one| (&one.described_object, &one.metric)),
+        external.as_ref().map(|one| &one.metric),
+    )
+}
+
 /// The value of a metric.
-fn value_of(metric: &mut MetricStatus) -> Option<&mut MetricValueStatus> {
+fn value_of(metric: &MetricStatus) -> Option<&MetricValueStatus> {
     let MetricStatus { type_: _, resource, container_resource, pods, object, external } = metric;
-    let resource = resource.as_mut().map(|one| &mut one.current);
-    let container = container_resource.as_mut().map(|one| &mut one.current);
-    let pods = pods.as_mut().map(|one| &mut one.current);
-    let object = object.as_mut().map(|one| &mut one.current);
-    resource.or(container).or(pods).or(object).or(external.as_mut().map(|one| &mut one.current))
+    let resource = resource.as_ref().map(|one| &one.current);
+    let container = container_resource.as_ref().map(|one| &one.current);
+    let pods = pods.as_ref().map(|one| &one.current);
+    let object = object.as_ref().map(|one| &one.current);
+    resource.or(container).or(pods).or(object).or(external.as_ref().map(|one| &one.current))
 }
 
 #[cfg(test)]

@@ -27,9 +27,9 @@ use crate::reconcile::federated_hpa::observe::failover;
 use crate::reconcile::{HandBackController, Options};
 use crate::runtime::clock;
 use crate::runtime::clock::WallClock;
+use crate::runtime::leader::activity::{self, LeaseLocation, Renewed};
+use crate::runtime::leader::handover::{self, AcquireError, Acquired};
 use crate::runtime::leader::{Candidate, Leader, compete};
-use crate::runtime::lease_activity::{self, LeaseLocation, Renewed};
-use crate::runtime::lease_handover::{self, AcquireError, Acquired};
 use crate::runtime::lifecycle::Readiness;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::watch::{Readers, Watches};
@@ -86,8 +86,8 @@ pub struct LeaseHold {
 /// The Leases cannot be listed or read.
 pub async fn leads_elsewhere(client: &Client, place: &LeaseLocation) -> Result<Option<Renewed>, Failure> {
     let read = async {
-        let others = lease_activity::others(client, place).await?;
-        Ok(lease_activity::renewed(client, &others).await?.into_iter().next())
+        let others = activity::others(client, place).await?;
+        Ok(activity::renewed(client, &others).await?.into_iter().next())
     };
     let resource = "leases";
     let asked = Asked { verb: "list", group: "coordination.k8s.io", resource, object: &resource };
@@ -109,7 +109,7 @@ impl LeaseHold {
         report: impl FnOnce(&Acquired),
     ) -> Result<Self, Failure> {
         let leases: Api<Lease> = Api::namespaced(client.clone(), &place.namespace);
-        let taken = lease_handover::acquire(&leases, &place.name, &identity, patience).await;
+        let taken = handover::acquire(&leases, &place.name, &identity, patience).await;
         let mut acquired = taken.map_err(|error| match error {
             AcquireError::Longer { .. } => Failure::new(ErrorClass::Refused, reason::REJECTED, error.to_string()),
             AcquireError::Api(error) => {
@@ -155,7 +155,7 @@ impl LeaseHold {
             settings,
             clock: Arc::clone(&self.clock),
             metrics: metrics.controller(),
-            identity: lease_handover::PARKED.to_owned(),
+            identity: handover::PARKED.to_owned(),
             concurrency: CONCURRENCY,
             rebalance_period: None,
             failover: failover::Settings::default(),
@@ -185,7 +185,7 @@ impl LeaseHold {
     pub async fn park(mut self) -> Result<(), kube::Error> {
         self.election.shutdown().await;
         let leases: Api<Lease> = Api::namespaced(self.client, &self.place.namespace);
-        lease_handover::park(&leases, &self.place.name).await
+        handover::park(&leases, &self.place.name).await
     }
 }
 

@@ -5,7 +5,9 @@
 //! Libraries for a Lease tell a process that it leads, but do not stop a write that began before the Lease was lost.
 //! Here each write needs a [`Leader`], which ends before another process can lead.
 
+pub mod activity;
 mod content;
+pub mod handover;
 mod presence;
 mod term;
 
@@ -19,8 +21,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
 
-pub(super) use self::content::{annotate, record};
-use self::content::{freeze, is_frozen};
+use self::content::{annotate, freeze, is_frozen, record};
 pub use self::presence::Presence;
 use self::term::{Clocks, RenewalTime};
 pub use self::term::{Leader, LeaseLost};
@@ -368,7 +369,7 @@ fn advice(code: u16) -> &'static str {
     }
 }
 
-pub(super) fn is_conflict(error: &kube::Error) -> bool {
+fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 

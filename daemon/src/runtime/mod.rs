@@ -6,8 +6,6 @@ pub mod clock;
 pub mod control_plane;
 pub mod identity;
 pub mod leader;
-pub mod lease_activity;
-pub mod lease_handover;
 pub mod lifecycle;
 pub mod logging;
 pub mod metrics;

@@ -9,7 +9,7 @@ use kube::{Api, Client};
 use super::name;
 use crate::install::manifests::{self, Settings};
 use crate::install::remove::{Removed, withdraw};
-use crate::runtime::lease_handover;
+use crate::runtime::leader::handover;
 
 /// Frees a Lease that an uninstallation had reserved, and says so.
 pub(super) async fn free(client: &Client, settings: &Settings, (lease, dry_run): (&str, bool), out: &mut impl Write) {
@@ -17,7 +17,7 @@ pub(super) async fn free(client: &Client, settings: &Settings, (lease, dry_run):
         return;
     }
     let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.lease_namespace);
-    if let Ok(true) = lease_handover::unpark(&leases, lease).await {
+    if let Ok(true) = handover::unpark(&leases, lease).await {
         // A reader that exits early has seen enough.
         let _ = writeln!(out, "Lease {lease}  freed: an uninstallation had reserved it");
     }

@@ -4,7 +4,7 @@ use embedded_apiserver::status::StatusError;
 use fhpa::decision::validation::Settings;
 use fhpa::playground::json::{annotation, label};
 use fhpa::run::hand_back::LeaseHold;
-use fhpa::runtime::lease_activity::LeaseLocation;
+use fhpa::runtime::leader::activity::LeaseLocation;
 use serde_json::{Value, json};
 
 use super::{Stage, deployment, hpa, policy, weights};

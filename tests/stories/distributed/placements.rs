@@ -8,7 +8,7 @@ use fhpa::playground::json::{items, label, text};
 use fhpa::playground::karmada::Timing;
 use fhpa::playground::objects::Objects;
 use fhpa::run::hand_back::LeaseHold;
-use fhpa::runtime::lease_activity::LeaseLocation;
+use fhpa::runtime::leader::activity::LeaseLocation;
 use serde_json::{Value, json};
 
 use super::departures::{ALL, least};

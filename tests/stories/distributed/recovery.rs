@@ -13,7 +13,7 @@ use fhpa::cli::recover::Run;
 use fhpa::playground::json::{int, items, text};
 use fhpa::playground::objects::{Objects, Written};
 use fhpa::recovery::Recovery;
-use fhpa::runtime::lease_activity::LeaseLocation;
+use fhpa::runtime::leader::activity::LeaseLocation;
 use serde_json::{Value, json};
 
 use super::departures::{ALL, least, ready, roomy, runs_unevenly};

@@ -13,8 +13,8 @@ use fhpa::playground::member::{Link, Timing};
 use fhpa::playground::objects::{Kind, Objects};
 use fhpa::run::hand_back::{HandedBack, LeaseHold};
 use fhpa::runtime::clock;
-use fhpa::runtime::lease_activity::LeaseLocation;
-use fhpa::runtime::lease_handover;
+use fhpa::runtime::leader::activity::LeaseLocation;
+use fhpa::runtime::leader::handover;
 use jiff::SignedDuration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
@@ -167,7 +167,7 @@ pub async fn taken(stage: &Stage) -> (LeaseHold, u64) {
 async fn taken_by(stage: &Stage, identity: &str) -> (LeaseHold, u64) {
     let place = LeaseLocation { namespace: "karmada-system".into(), name: "fhpa".into() };
     let mut waited = 0;
-    let told = |acquired: &fhpa::runtime::lease_handover::Acquired| waited = acquired.wait.as_secs();
+    let told = |acquired: &fhpa::runtime::leader::handover::Acquired| waited = acquired.wait.as_secs();
     let client = stage.fleet.control().client();
     let hold = LeaseHold::take(client, place, identity.into(), stage.wall.clock(), PATIENCE, told).await.unwrap();
     (hold, waited)
@@ -198,7 +198,7 @@ async fn an_uninstallation_takes_the_lease_from_a_controller_and_hands_back_with
     assert!(one.leadership.borrow().is_none());
     // What `fhpa install` does.
     let leases = Api::namespaced(stage.fleet.control().client(), "karmada-system");
-    assert!(lease_handover::unpark(&leases, "fhpa").await.unwrap());
+    assert!(handover::unpark(&leases, "fhpa").await.unwrap());
     stage.pass(60).await;
     assert!(one.leadership.borrow().is_some());
     assert_eq!(pods(&stage).await, before);
@@ -267,7 +267,7 @@ async fn an_uninstallation_that_is_killed_leaves_the_lease_reserved_until_an_ins
     stage.pass(3600).await;
     assert!(one.leadership.borrow().is_none(), "no controller acts");
     let leases = Api::namespaced(stage.fleet.control().client(), "karmada-system");
-    assert!(lease_handover::unpark(&leases, "fhpa").await.unwrap());
+    assert!(handover::unpark(&leases, "fhpa").await.unwrap());
     stage.pass(60).await;
     assert!(one.leadership.borrow_and_update().is_some());
 }
@@ -278,7 +278,7 @@ async fn an_installation_leaves_the_lease_to_an_uninstallation_that_still_runs()
     let (hold, _) = taken(&stage).await;
     stage.pass(30).await;
     let leases = Api::namespaced(stage.fleet.control().client(), "karmada-system");
-    assert!(lease_handover::unpark(&leases, "fhpa").await.unwrap());
+    assert!(handover::unpark(&leases, "fhpa").await.unwrap());
     stage.pass(60).await;
     assert!(one.leadership.borrow().is_none());
     assert_eq!(hold.hand_back(Settings::default(), PATIENCE).await, Ok(all_of_it()));

@@ -20,7 +20,7 @@ use crate::install::karmada::{Groups, LACKS, TO_DO};
 use crate::install::permissions::{PERMISSIONS, PermissionScope};
 use crate::reconcile::federated_hpa::observe::upstream::UPSTREAM_IDLE;
 use crate::reconcile::federated_hpa::status::conditions::UPSTREAM;
-use crate::runtime::lease_handover::PARKED;
+use crate::runtime::leader::handover::PARKED;
 
 /// Oldest minor version of Kubernetes 1 that supports the validation rules of the CRDs.
 const OLDEST: u32 = 30;

@@ -20,7 +20,7 @@ pub(super) fn is_frozen(lease: &Lease) -> bool {
 }
 
 /// Sets or removes an annotation.
-pub(in crate::runtime) fn annotate(metadata: &mut ObjectMeta, key: &str, value: Option<String>) {
+pub(super) fn annotate(metadata: &mut ObjectMeta, key: &str, value: Option<String>) {
     if let Some(value) = value {
         metadata.annotations.get_or_insert_default().insert(key.to_owned(), value);
     } else if let Some(annotations) = &mut metadata.annotations {
@@ -29,7 +29,7 @@ pub(in crate::runtime) fn annotate(metadata: &mut ObjectMeta, key: &str, value: 
 }
 
 /// Content of a Lease.
-pub(in crate::runtime) fn record(lease: &Lease) -> Record {
+pub(super) fn record(lease: &Lease) -> Record {
     let spec = lease.spec.clone().unwrap_or_default();
     let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
     Record {

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 pub use super::binding::Binding;
 use super::binding::group;
-pub use super::hpa_status::HpaStatus;
+use super::hpa_status;
 pub use super::member_hpa::{MemberHpa, Reading, Reported};
 use crate::api::federated_hpa::{ClusterHPADesired, ClusterHPAStatus, FederatedHPAStatus};
 use crate::api::hpa::CrossVersionObjectReference;
-use crate::api::hpa_status::Condition;
+use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus};
 use crate::api::{Cluster, FederatedHPA};
 use crate::controller::intern::{self, Shared};
 use crate::controller::key::Key;
@@ -34,7 +34,7 @@ pub const ASSIGNED: &str = "Assigned";
 const UPSTREAM: &str = "karmada-controller-manager";
 
 /// A cluster, and the status of its HPA that the status of the object shows.
-type Shown = (Arc<str>, Arc<HpaStatus>);
+type Shown = (Arc<str>, Arc<HorizontalPodAutoscalerStatus>);
 
 /// A FederatedHPA.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl FederatedHpaEntry {
         });
         let (conditions, desired, shown) = lists.unwrap_or_default();
         let desired = desired.map(|all| all.into_iter().map(bounds).collect());
-        let hpa = |part: ClusterHPAStatus| (intern::text(&part.cluster_name), HpaStatus::shared(part.status));
+        let hpa = |part: ClusterHPAStatus| (intern::text(&part.cluster_name), hpa_status::shared(part.status));
         let shown = shown.map(|all| all.into_iter().map(hpa).collect());
         let key = Key::of(&object.metadata);
         Self { key, object, conditions, desired, shown, target, taken_over, upstream, overwritten }
@@ -139,9 +139,9 @@ impl FederatedHpaEntry {
         status.conditions.clone_from(&self.conditions);
         let desired = |desired: &Arc<ClusterHPADesired>| ClusterHPADesired::clone(desired);
         status.cluster_hpa_desired = self.desired.as_ref().map(|all| all.iter().map(desired).collect());
-        let shown = |(cluster, status): &(Arc<str>, Arc<HpaStatus>)| ClusterHPAStatus {
+        let shown = |(cluster, status): &Shown| ClusterHPAStatus {
             cluster_name: cluster.to_string(),
-            status: (***status).clone(),
+            status: Arc::clone(status),
         };
         status.aggregated_status = self.shown.as_ref().map(|all| all.iter().map(shown).collect());
         Some(status)
@@ -151,8 +151,8 @@ impl FederatedHpaEntry {
     #[must_use]
     pub fn lists(&self, status: &FederatedHPAStatus) -> bool {
         let FederatedHPAStatus { cluster_hpa_desired: desired, aggregated_status: shown, .. } = status;
-        let same = |(cluster, known): &(Arc<str>, Arc<HpaStatus>), part: &ClusterHPAStatus| {
-            **cluster == *part.cluster_name && ***known == part.status
+        let same = |(cluster, known): &Shown, part: &ClusterHPAStatus| {
+            **cluster == *part.cluster_name && *known == part.status
         };
         all_same(self.desired.as_deref(), desired.as_deref(), |known, desired| **known == *desired)
             && all_same(self.shown.as_deref(), shown.as_deref(), same)

@@ -1,64 +1,19 @@
 //! The status of an HPA, as caches share it. No I/O.
 
-use std::cmp::Ordering;
-use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 use crate::api::hpa_status::HorizontalPodAutoscalerStatus;
 use crate::controller::intern::Shared;
 
-/// The status of an HPA. That of a Work and the one that its FederatedHPA shows are stored once.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HpaStatus(HorizontalPodAutoscalerStatus);
-
-impl HpaStatus {
-    /// The stored status that is equal to `status`.
-    #[must_use]
-    pub fn shared(mut status: HorizontalPodAutoscalerStatus) -> Arc<Self> {
-        static STATUSES: LazyLock<Shared<HpaStatus>> = LazyLock::new(Shared::default);
-        // Decoding leaves room for more.
-        status.conditions.iter_mut().for_each(Vec::shrink_to_fit);
-        status.current_metrics.iter_mut().for_each(Vec::shrink_to_fit);
-        STATUSES.keep(Self(status))
-    }
-}
-
-impl Deref for HpaStatus {
-    type Target = HorizontalPodAutoscalerStatus;
-
-    fn deref(&self) -> &HorizontalPodAutoscalerStatus {
-        &self.0
-    }
-}
-
-impl Eq for HpaStatus {}
-
-impl PartialOrd for HpaStatus {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Any order will do. The types of metrics have none, but their JSON has.
-impl Ord for HpaStatus {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let [one, other] = [self, other].map(|status| {
-            let HorizontalPodAutoscalerStatus {
-                observed_generation,
-                last_scale_time,
-                current_replicas,
-                desired_replicas,
-                current_metrics,
-                conditions,
-            } = &status.0;
-            let rest = (last_scale_time, conditions, current_replicas, desired_replicas, observed_generation);
-            (rest, current_metrics)
-        });
-        one.0.cmp(&other.0).then_with(|| {
-            let [one, other] = [one.1, other.1].map(|metrics| serde_json::to_string(metrics).unwrap_or_default());
-            one.cmp(&other)
-        })
-    }
+/// The stored status that is equal to `status`: that of a Work and the one that its FederatedHPA shows are stored once.
+#[must_use]
+pub(super) fn shared(status: Arc<HorizontalPodAutoscalerStatus>) -> Arc<HorizontalPodAutoscalerStatus> {
+    static STATUSES: LazyLock<Shared<HorizontalPodAutoscalerStatus>> = LazyLock::new(Shared::default);
+    let mut status = Arc::unwrap_or_clone(status);
+    // Decoding leaves room for more.
+    status.conditions.iter_mut().for_each(Vec::shrink_to_fit);
+    status.current_metrics.iter_mut().for_each(Vec::shrink_to_fit);
+    STATUSES.keep(status)
 }
 
 #[cfg(test)]
@@ -74,7 +29,7 @@ mod tests {
                 "current": {"averageUtilization": percent}}});
             let wire = json!({"currentReplicas": 2, "currentMetrics": [metric],
                 "conditions": [{"type": "AbleToScale", "status": "True"}]});
-            HpaStatus::shared(serde_json::from_value(wire).unwrap())
+            shared(serde_json::from_value(wire).unwrap())
         };
         let status = of(48);
         assert!(Arc::ptr_eq(&status, &of(48)) && !Arc::ptr_eq(&status, &of(49)));

@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::hpa_status::HpaStatus;
+use super::hpa_status;
 use crate::api::Work;
 use crate::api::hpa::MetricSpec;
 use crate::api::hpa_status::{Condition, HorizontalPodAutoscalerStatus, MetricStatus};
@@ -92,7 +92,7 @@ pub struct MemberHpa {
     /// Whether that changed since the write with this id was first seen: each write of fhpa has an id of its own.
     pub edited: bool,
     /// The status that Karmada reports of the HPA in the cluster.
-    pub status: Arc<HpaStatus>,
+    pub status: Arc<HorizontalPodAutoscalerStatus>,
     /// The load in that status; `None` until the write is confirmed.
     pub load: Option<Load>,
     /// The response of the cluster itself; only where Karmada does not report the write id.
@@ -148,7 +148,7 @@ impl MemberHpa {
             content: intern::text(content),
             asked: digest(manifest),
             edited: false,
-            status: HpaStatus::shared(status),
+            status: hpa_status::shared(Arc::new(status)),
             load,
             reading: None,
             unusual: Unusual::of(work),
@@ -244,17 +244,17 @@ impl MemberHpa {
 
     /// The reported status, completed from the response of the member.
     #[must_use]
-    pub fn shown(&self) -> HorizontalPodAutoscalerStatus {
+    pub fn shown(&self) -> Arc<HorizontalPodAutoscalerStatus> {
+        let Some(read) = self.reading.as_ref().map(|reading| &reading.status) else { return Arc::clone(&self.status) };
         let reported = HorizontalPodAutoscalerStatus::clone(&self.status);
-        let Some(read) = self.reading.as_ref().map(|reading| &reading.status) else { return reported };
-        HorizontalPodAutoscalerStatus {
+        Arc::new(HorizontalPodAutoscalerStatus {
             observed_generation: reported.observed_generation.or(read.observed_generation),
             last_scale_time: reported.last_scale_time.or_else(|| read.last_scale_time.clone()),
             current_replicas: reported.current_replicas.or(read.current_replicas),
             desired_replicas: reported.desired_replicas.or(read.desired_replicas),
             current_metrics: reported.current_metrics.or_else(|| read.current_metrics.clone()),
             conditions: reported.conditions.or_else(|| read.conditions.clone()),
-        }
+        })
     }
 
     /// The conditions of the combined status.
@@ -320,7 +320,7 @@ impl MemberHpa {
     /// Whether no status of the HPA is known.
     #[must_use]
     pub fn is_unreported(&self) -> bool {
-        self.reading.is_none() && *self.status == HpaStatus::default()
+        self.reading.is_none() && *self.status == HorizontalPodAutoscalerStatus::default()
     }
 
     /// The load, once the write is confirmed. A response of the member soon expires.

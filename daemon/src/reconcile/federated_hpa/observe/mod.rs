@@ -23,7 +23,6 @@ use super::cache::entry::{Binding, MemberHpa};
 use super::observe::capacity::Requirements;
 use super::observe::live_state::{LiveState, can_be_asked};
 use super::write_id;
-use crate::api::federated_hpa::FederatedHPASpec;
 use crate::api::resource_binding::WorkloadStatus;
 use crate::controller::failure::Failure;
 use crate::convert;
@@ -223,6 +222,7 @@ pub fn observe<'a>(
         paused,
     };
     let workload = workload(binding);
+    let has_outer_metric = spec.metrics.iter().flatten().any(|metric| is_outer(&metric.type_));
     let look = |candidate: &CandidateCluster<'a>| {
         let name = candidate.name;
         let entry = view.cluster(name);
@@ -231,10 +231,10 @@ pub fn observe<'a>(
             observed.note_unknown(view, name, room, policy.depends_on_capacity());
             observed.left_alone.extend(by_name.left_alone.get(name).map(|why| (name, *why)));
         }
-        let own_zero =
-            view.member_hpa(name).is_some_and(|member_hpa| member_hpa.scales_to_zero()) && has_outer_metric(spec);
+        let member_hpa = view.member_hpa(name);
+        let own_zero = has_outer_metric && member_hpa.is_some_and(|member_hpa| member_hpa.scales_to_zero());
         let reach = Reach { scale: entry.is_none_or(|entry| can_be_asked(&entry.object)), own_zero };
-        let mut known = Observation { reach, room, ..observation(view, &by_name, name, now) };
+        let mut known = Observation { reach, room, ..observation(view, &by_name, (name, member_hpa), now) };
         if known.unready() > 0 {
             observed.unready.push(name);
             known.unschedulable = live.unschedulable(name, &workload);
@@ -273,7 +273,12 @@ pub fn whole_seconds(time: Timestamp) -> Timestamp {
 }
 
 /// What the objects of the control plane say of a cluster.
-fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestamp) -> Observation {
+fn observation(
+    view: &View,
+    known: &KnownClusters<'_>,
+    (name, member_hpa): (&str, Option<&Arc<MemberHpa>>),
+    now: Timestamp,
+) -> Observation {
     let cluster = view.fleet.get(name);
     let (target, memory) = known.kept.get(name).copied().unwrap_or_default();
     let written = |member_hpa: &MemberHpa| WrittenHpa {
@@ -295,7 +300,7 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
             ready: replicas(status.ready_replicas),
             updated: replicas(status.updated_replicas.unwrap_or(status.replicas)),
         }),
-        written: view.member_hpa(name).map(|member_hpa| written(member_hpa)),
+        written: member_hpa.map(|member_hpa| written(member_hpa)),
         version: cluster.map(|(_, version)| version).unwrap_or_default(),
         share: share(view, name),
         entry: known.entries.get(name).copied(),
@@ -306,10 +311,6 @@ fn observation(view: &View, known: &KnownClusters<'_>, name: &str, now: Timestam
         memory,
         ..Observation::default()
     }
-}
-
-fn has_outer_metric(spec: &FederatedHPASpec) -> bool {
-    spec.metrics.iter().flatten().any(|metric| is_outer(&metric.type_))
 }
 
 /// The workload of a binding.
