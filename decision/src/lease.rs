@@ -139,7 +139,7 @@ pub fn step(identity: &str, timings: Timings, seen: &ObservedLease, now: Steady)
 }
 
 /// Until when somebody leads, if no later renewal is observed; `None` where nobody does. Whoever reserves the Lease
-/// removes fhpa or restores a backup, and takes nothing over.
+/// removes fhpa, and takes nothing over.
 #[must_use]
 pub fn led_until(timings: Timings, seen: &ObservedLease) -> Option<Steady> {
     let leads = |record: &&Record| !record.holder.is_empty() && record.lease < RESERVED;

@@ -3,8 +3,8 @@
 use super::imports::{Import, imports};
 use super::sources::{HOUSE, Source, TREES, root, sources};
 
-/// Room -> the rooms it may name. `lib` only lists them. `api`, `decision`, `simulation` and `playground` are crates: the
-/// compiler says what these may name.
+/// Room -> the rooms it may name. `lib` only lists them. `api`, `decision`, `simulation` and `playground` are crates:
+/// the compiler says what these may name.
 const ARROWS: &[(&str, &[&str])] = &[
     ("convert", &["api", "decision"]),
     ("admission", &["convert", "decision"]),
@@ -112,6 +112,22 @@ fn the_core_is_pure() {
         }
     }
     assert!(impure.is_empty(), "decision/ or simulation/ names what is not pure:\n{}", impure.join("\n"));
+}
+
+/// What the playground may name of the daemon: what it models must not be what is tested.
+const SHARED: [&str; 2] = ["fhpa_daemon::convert", "fhpa_daemon::runtime"];
+
+#[test]
+fn the_playground_uses_no_controller() {
+    let mut used = Vec::new();
+    for source in sources("playground/src") {
+        for (at, line) in source.code() {
+            let named = line.match_indices("fhpa_daemon::").filter_map(|(from, _)| line.get(from..));
+            let other = named.filter(|named| !SHARED.iter().any(|shared| named.starts_with(shared)));
+            used.extend(other.map(|named| format!("{}:{at}: {named}", source.path.display())));
+        }
+    }
+    assert!(used.is_empty(), "the playground names what it models:\n{}", used.join("\n"));
 }
 
 /// The package of the embedded API server.

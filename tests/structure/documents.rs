@@ -91,6 +91,8 @@ fn paths(document: &str) -> Vec<&str> {
         "api/",
         "decision/",
         "simulation/",
+        "playground/",
+        "embedded-apiserver/",
         "tests/",
         "benches/",
         "docs/",
