@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::sources::Source;
 
 /// Where a path can begin.
-const HEADS: [&str; 4] = ["crate", "fhpa", "self", "super"];
+const HEADS: [&str; 5] = ["crate", "fhpa", "fhpa_daemon", "self", "super"];
 
 /// A path that a file names.
 pub struct Import {
@@ -17,7 +17,7 @@ pub struct Import {
     pub exported: Option<String>,
 }
 
-/// All paths that begin with `crate`, `fhpa`, `self` or `super`, and all that a `use` names.
+/// All paths that begin with `crate`, `fhpa`, `fhpa_daemon`, `self` or `super`, and all that a `use` names.
 pub fn imports(source: &Source) -> Vec<Import> {
     let tokens: Vec<(usize, &str)> =
         source.code().flat_map(|(at, line)| tokens(line).into_iter().map(move |token| (at, token))).collect();

@@ -1,8 +1,9 @@
 //! What the HPAs of all members measure -> one status: the mean over the replicas. No I/O.
 
+use super::scaling;
 use crate::api::hpa_status::{MetricStatus, MetricValueStatus};
 use crate::api::quantity::Quantity;
-use crate::decision::quantity::{from_milli, milli};
+use crate::decision::quantity::from_milli;
 
 /// Weighted values.
 #[derive(Default)]
@@ -44,7 +45,7 @@ pub fn mean<'a>(members: impl Iterator<Item = (&'a [MetricStatus], i32)>) -> Opt
     for (metrics, replicas) in members {
         let weight = i128::from(replicas.max(1));
         for of in metrics {
-            let Some(current) = value_of(of) else { continue };
+            let Some(current) = scaling::current(of).map(scaling::measured) else { continue };
             let at = all.iter().position(|mean| identity(mean.of) == identity(of)).unwrap_or_else(|| {
                 all.push(Mean {
                     of,
@@ -55,10 +56,9 @@ pub fn mean<'a>(members: impl Iterator<Item = (&'a [MetricStatus], i32)>) -> Opt
                 all.len().saturating_sub(1)
             });
             let Some(mean) = all.get_mut(at) else { continue };
-            let number = |quantity: &Option<Quantity>| quantity.as_ref().and_then(|quantity| milli(&quantity.0));
-            mean.value.add(number(&current.value), weight);
-            mean.average_value.add(number(&current.average_value), weight);
-            mean.utilization.add(current.average_utilization.map(i64::from), weight);
+            mean.value.add(current.value, weight);
+            mean.average_value.add(current.average_value, weight);
+            mean.utilization.add(current.utilization.map(i64::from), weight);
         }
     }
     let means: Vec<MetricStatus> = all.iter().map(Mean::status).collect();
@@ -69,13 +69,7 @@ impl Mean<'_> {
     fn status(&self) -> MetricStatus {
         let quantity = |sum: &Sum| sum.mean().map(|value| Quantity(from_milli(value)));
         let mut status = self.of.clone();
-        let MetricStatus { type_: _, resource, container_resource, pods, object, external } = &mut status;
-        let resource = resource.as_mut().map(|one| &mut one.current);
-        let container = container_resource.as_mut().map(|one| &mut one.current);
-        let pods = pods.as_mut().map(|one| &mut one.current);
-        let object = object.as_mut().map(|one| &mut one.current);
-        let external = external.as_mut().map(|one| &mut one.current);
-        if let Some(current) = resource.or(container).or(pods).or(object).or(external) {
+        if let Some(current) = value_of(&mut status) {
             *current = MetricValueStatus {
                 value: quantity(&self.value),
                 average_value: quantity(&self.average_value),
@@ -99,14 +93,14 @@ fn identity(metric: &MetricStatus) -> impl PartialEq {
     )
 }
 
-/// The value of a metric.
-fn value_of(metric: &MetricStatus) -> Option<&MetricValueStatus> {
+/// Where the value of a metric is.
+fn value_of(metric: &mut MetricStatus) -> Option<&mut MetricValueStatus> {
     let MetricStatus { type_: _, resource, container_resource, pods, object, external } = metric;
-    let resource = resource.as_ref().map(|one| &one.current);
-    let container = container_resource.as_ref().map(|one| &one.current);
-    let pods = pods.as_ref().map(|one| &one.current);
-    let object = object.as_ref().map(|one| &one.current);
-    resource.or(container).or(pods).or(object).or(external.as_ref().map(|one| &one.current))
+    let resource = resource.as_mut().map(|one| &mut one.current);
+    let container = container_resource.as_mut().map(|one| &mut one.current);
+    let pods = pods.as_mut().map(|one| &mut one.current);
+    let object = object.as_mut().map(|one| &mut one.current);
+    resource.or(container).or(pods).or(object).or(external.as_mut().map(|one| &mut one.current))
 }
 
 #[cfg(test)]

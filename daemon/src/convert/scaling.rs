@@ -63,7 +63,8 @@ fn is_of(status: &MetricStatus, spec: &MetricSpec) -> bool {
     status.type_ == spec.type_ && same.unwrap_or_default()
 }
 
-fn current(status: &MetricStatus) -> Option<&MetricValueStatus> {
+/// The value of a metric; `None` where it has none of its type.
+pub(super) fn current(status: &MetricStatus) -> Option<&MetricValueStatus> {
     match status.type_.as_str() {
         "Resource" => status.resource.as_ref().map(|of| &of.current),
         "ContainerResource" => status.container_resource.as_ref().map(|of| &of.current),
@@ -74,7 +75,8 @@ fn current(status: &MetricStatus) -> Option<&MetricValueStatus> {
     }
 }
 
-fn measured(value: &MetricValueStatus) -> Current {
+/// A value in numbers.
+pub(super) fn measured(value: &MetricValueStatus) -> Current {
     let number = |quantity: &Option<Quantity>| quantity.as_ref().and_then(|quantity| milli(&quantity.0));
     Current {
         value: number(&value.value),

@@ -310,11 +310,9 @@ mod tests {
         assert_eq!(split, [json!({"name": "a", "replicas": 2}), json!({"name": "b", "replicas": 4})]);
     }
 
-    #[test]
-    fn a_tainted_cluster_keeps_its_place_but_gets_none() {
-        let mut tainted = cluster("a");
-        tainted["spec"] = json!({"taints": [{"key": "cluster.karmada.io/not-ready", "effect": "NoSchedule"}]});
-        let clusters = [tainted, cluster("b")];
+    /// Asserts that `a` keeps its share of what is there, and gets nothing of a new workload.
+    fn keeps_its_place_but_gets_none(a: Value) {
+        let clusters = [a, cluster("b")];
         let there = binding(12, &json!([{"name": "a", "replicas": 3}, {"name": "b", "replicas": 6}]));
         let split = decide(&there, &clusters).unwrap().clusters;
         assert_eq!(split, [json!({"name": "a", "replicas": 4}), json!({"name": "b", "replicas": 8})]);
@@ -323,15 +321,17 @@ mod tests {
     }
 
     #[test]
+    fn a_tainted_cluster_keeps_its_place_but_gets_none() {
+        let mut tainted = cluster("a");
+        tainted["spec"] = json!({"taints": [{"key": "cluster.karmada.io/not-ready", "effect": "NoSchedule"}]});
+        keeps_its_place_but_gets_none(tainted);
+    }
+
+    #[test]
     fn a_cluster_that_does_not_serve_the_kind_keeps_its_place_but_gets_none() {
         let mut other = cluster("a");
         other["status"]["apiEnablements"] = json!([{"groupVersion": "v1", "resources": [{"kind": "Pod"}]}]);
-        let clusters = [other, cluster("b")];
-        let there = binding(12, &json!([{"name": "a", "replicas": 3}, {"name": "b", "replicas": 6}]));
-        let split = decide(&there, &clusters).unwrap().clusters;
-        assert_eq!(split, [json!({"name": "a", "replicas": 4}), json!({"name": "b", "replicas": 8})]);
-        let fresh = decide(&binding(12, &json!([])), &clusters).unwrap().clusters;
-        assert_eq!(fresh, [json!({"name": "b", "replicas": 12})]);
+        keeps_its_place_but_gets_none(other);
     }
 
     #[test]

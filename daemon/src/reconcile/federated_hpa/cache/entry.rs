@@ -73,7 +73,9 @@ impl FederatedHpaEntry {
         });
         let (conditions, desired, shown) = lists.unwrap_or_default();
         let desired = desired.map(|all| all.into_iter().map(bounds).collect());
-        let hpa = |part: ClusterHPAStatus| (intern::text(&part.cluster_name), hpa_status::shared(part.status));
+        let hpa = |part: ClusterHPAStatus| {
+            (intern::text(&part.cluster_name), hpa_status::shared(Arc::unwrap_or_clone(part.status)))
+        };
         let shown = shown.map(|all| all.into_iter().map(hpa).collect());
         let key = Key::of(&object.metadata);
         Self { key, object, conditions, desired, shown, target, taken_over, upstream, overwritten }

@@ -7,9 +7,8 @@ use crate::controller::intern::Shared;
 
 /// The stored status that is equal to `status`: that of a Work and the one that its FederatedHPA shows are stored once.
 #[must_use]
-pub(super) fn shared(status: Arc<HorizontalPodAutoscalerStatus>) -> Arc<HorizontalPodAutoscalerStatus> {
+pub(super) fn shared(mut status: HorizontalPodAutoscalerStatus) -> Arc<HorizontalPodAutoscalerStatus> {
     static STATUSES: LazyLock<Shared<HorizontalPodAutoscalerStatus>> = LazyLock::new(Shared::default);
-    let mut status = Arc::unwrap_or_clone(status);
     // Decoding leaves room for more.
     status.conditions.iter_mut().for_each(Vec::shrink_to_fit);
     status.current_metrics.iter_mut().for_each(Vec::shrink_to_fit);

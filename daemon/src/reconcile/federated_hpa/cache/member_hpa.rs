@@ -148,7 +148,7 @@ impl MemberHpa {
             content: intern::text(content),
             asked: digest(manifest),
             edited: false,
-            status: hpa_status::shared(Arc::new(status)),
+            status: hpa_status::shared(status),
             load,
             reading: None,
             unusual: Unusual::of(work),

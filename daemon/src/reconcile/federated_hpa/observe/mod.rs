@@ -234,7 +234,7 @@ pub fn observe<'a>(
         let member_hpa = view.member_hpa(name);
         let own_zero = has_outer_metric && member_hpa.is_some_and(|member_hpa| member_hpa.scales_to_zero());
         let reach = Reach { scale: entry.is_none_or(|entry| can_be_asked(&entry.object)), own_zero };
-        let mut known = Observation { reach, room, ..observation(view, &by_name, (name, member_hpa), now) };
+        let mut known = Observation { reach, room, ..observation(view, &by_name, name, member_hpa, now) };
         if known.unready() > 0 {
             observed.unready.push(name);
             known.unschedulable = live.unschedulable(name, &workload);
@@ -276,7 +276,8 @@ pub fn whole_seconds(time: Timestamp) -> Timestamp {
 fn observation(
     view: &View,
     known: &KnownClusters<'_>,
-    (name, member_hpa): (&str, Option<&Arc<MemberHpa>>),
+    name: &str,
+    member_hpa: Option<&Arc<MemberHpa>>,
     now: Timestamp,
 ) -> Observation {
     let cluster = view.fleet.get(name);
