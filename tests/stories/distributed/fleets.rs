@@ -23,8 +23,10 @@ use crate::stories::Process;
 const ORDINARY: u64 = 6;
 /// Thousandths of a core that a pod of size 1 does at its target.
 const EACH: i64 = 50;
-/// Until a fleet is at rest: failover, replacement and the scale-down window, one after the other.
-const REST: u64 = 900;
+/// Minutes without a change after which a fleet is at rest: the scale-down window twice, of what takes over and of HPAs.
+const QUIET: usize = 10;
+/// Minutes until a fleet is at rest at the latest: failover, replacement and moves of headroom follow one another.
+const REST: usize = 60;
 /// Minutes until a lost cluster is replaced at the latest: one that was lost before is tolerated for longer.
 const REPLACED: usize = 20;
 
@@ -231,6 +233,21 @@ impl<'a> Play<'a> {
         all
     }
 
+    /// Whether it comes to rest in time.
+    async fn rests(&self) -> bool {
+        let (mut before, mut quiet) = (self.ready().await, 0);
+        for _ in 0..REST {
+            self.pass(60).await;
+            let ready = self.ready().await;
+            quiet = if ready == before { quiet + 1 } else { 0 };
+            if quiet == QUIET {
+                return true;
+            }
+            before = ready;
+        }
+        false
+    }
+
     /// Those of which fewer than their min are ready although there is room for all.
     async fn below_min(&self) -> Option<String> {
         let ready = self.ready().await;
@@ -271,7 +288,9 @@ async fn play(fleet: &Fleet) -> Option<String> {
     for at in 0..fleet.members.len() {
         play = play.happen(What::Return(at)).await;
     }
-    play.pass(REST).await;
+    if !play.rests().await {
+        return Some(format!("never at rest: {:?}", play.ready().await));
+    }
     if let Some(wrong) = play.broken().or(play.below_min().await) {
         return Some(format!("at rest: {wrong}"));
     }
