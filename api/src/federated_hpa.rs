@@ -340,7 +340,7 @@ pub struct ClusterHPADesired {
     /// Replicas that it ran when it began to leave or failed; other clusters should run them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_replicas: Option<i32>,
-    /// How many of `lostReplicas` no other cluster has been asked to run yet.
+    /// How many of `lostReplicas`, or beyond `replacementMinReplicas`, are due and no cluster has been asked to run yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uncovered_replicas: Option<i32>,
     /// When it began to leave or failed.

@@ -17,7 +17,7 @@ use crate::convert::fleet::readiness;
 use crate::decision::capacity::Demand;
 use crate::decision::fleet::Readiness;
 use crate::decision::health::{ABLE_TO_SCALE, DISABLED, SCALING_ACTIVE};
-use crate::decision::plan::{Cause, Reason};
+use crate::decision::plan::{Cause, Hold, Reason};
 
 /// All that is known of one cluster.
 #[derive(Default)]
@@ -130,7 +130,8 @@ fn health(known: &ClusterFacts<'_>, pending: Option<i32>, status: Option<&Federa
     if let Some(standing) = known.cluster.and_then(silent) {
         return standing;
     }
-    if let Some(standing) = known.desired.and_then(blocked).or_else(|| known.desired.and_then(lost)) {
+    let cannot = |desired| blocked(desired).or_else(|| lost(desired)).or_else(|| due(desired));
+    if let Some(standing) = known.desired.and_then(cannot) {
         return standing;
     }
     if let Some(standing) = known.hpa.and_then(|hpa| broken(hpa, known.desired)) {
@@ -189,6 +190,14 @@ fn lost(desired: &ClusterHPADesired) -> Option<ClusterHealth> {
     let message =
         format!("leaves or failed: other clusters should run its {lost} replicas, {due} of them are not placed yet");
     Some(ClusterHealth { reason: Reason::Replaced.code().to_owned(), message, since, needs_attention: true })
+}
+
+/// A cluster that stays, and with it replicas that wait for room.
+fn due(desired: &ClusterHPADesired) -> Option<ClusterHealth> {
+    let due = desired.uncovered_replicas.filter(|due| *due > 0)?;
+    let message = format!("{due} replicas that leaving or failed clusters ran have no room in any cluster yet");
+    let reason = Hold::Replaces { replicas: 0 }.code().to_owned();
+    Some(ClusterHealth { reason, message, since: desired.replacement_time.clone(), needs_attention: true })
 }
 
 /// An HPA that does not scale.

@@ -12,6 +12,7 @@ told! {
     the_lowest_priority_shrinks_first,
     headroom_follows_the_room,
     what_a_full_cluster_lacks_others_run,
+    a_min_that_finds_no_node_is_held_by_another_cluster_as_long,
     overflow_groups_fill_in_order_and_empty_in_reverse,
 }
 
@@ -269,6 +270,21 @@ pub async fn what_a_full_cluster_lacks_others_run<W: World>(world: &mut W) {
         world.soon("it keeps no headroom that it has no room for", full).await;
         ends(world, name).await;
     }
+}
+
+/// One of three has no node for its part of the min, and no load asks another cluster for it.
+pub async fn a_min_that_finds_no_node_is_held_by_another_cluster_as_long<W: World>(world: &mut W) {
+    let name = "held";
+    let spec = by("StaticWeighted", "staticWeight", &[1, 1, 1]);
+    of(name, &[(6, 1), (1, 1), (0, 0)], (3, 30), spec, &[], &[]).given(world).await;
+    let least = async |world: &W| world.bounds("member1", name).await.unwrap_or_default().0;
+    let held = async |world: &W| least(world).await == 2 && world.ready(name) == 3;
+    world.later(90, "the one with room holds the min that has no node", held).await;
+    assert_eq!(world.ready_in("member3", name), 0);
+    world.size("member3", 1).await;
+    let back = async |world: &W| least(world).await == 1 && world.ready_in("member3", name) == 1;
+    world.later(90, "its own cluster runs the min again", back).await;
+    ends(world, name).await;
 }
 
 /// The own group is member1 with room for six, the first overflow member2 with room for four, the second member3.

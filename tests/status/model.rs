@@ -132,6 +132,15 @@ fn a_cluster_that_is_lost_or_leaves_says_what_others_run_for_it() {
 }
 
 #[test]
+fn a_cluster_with_replicas_that_wait_for_room_says_so() {
+    let back = json!({"clusterName": "m1", "minReplicas": 1, "maxReplicas": 3, "replacementMinReplicas": 1,
+        "replacementTime": "2026-11-20T08:00:00Z", "uncoveredReplicas": 2});
+    let [cluster] = &status(json!({"clusterHPADesired": [back]})).clusters[..] else { panic!() };
+    assert_eq!((&*cluster.reason, cluster.max_replicas), ("ReplacingOthers", Some(3)));
+    assert_eq!(cluster.message, "2 replicas that leaving or failed clusters ran have no room in any cluster yet");
+}
+
+#[test]
 fn help_that_comes_later_is_waited_for() {
     let blocked = json!({"clusterName": "m1", "minReplicas": 1, "maxReplicas": 3,
         "scaleUpBlockedReason": "Unschedulable", "scaleUpBlockedTime": super::objects::ago(1)});

@@ -39,10 +39,13 @@ pub fn read(desired: &ClusterHPADesired) -> (Option<Bounds>, Memory) {
                 .map(|one| ScaleUp { replicas: replicas(one.replicas), at: since(&one.time) }),
         ),
         scaled_to_zero: desired.scaled_to_zero.unwrap_or_default(),
-        replacement_min: desired
-            .replacement_min_replicas
-            .zip(since(&desired.replacement_time))
-            .map(|(number, since)| ReplacementMin { replicas: replicas(number), since }),
+        replacement_min: desired.replacement_min_replicas.zip(since(&desired.replacement_time)).map(
+            |(number, since)| ReplacementMin {
+                replicas: replicas(number),
+                uncovered: if desired.lost_replicas.is_none() { count(desired.uncovered_replicas) } else { 0 },
+                since,
+            },
+        ),
         lost: desired.lost_replicas.zip(since(&desired.lost_time)).map(|(lost, since)| Lost {
             replicas: replicas(lost),
             uncovered: count(desired.uncovered_replicas),
@@ -80,6 +83,7 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         .map(|one| RecentScaleUp { replicas: number(one.replicas), time: one.at.and_then(stored) })
         .collect();
     let before = known.and_then(|known| known.reason.clone()).filter(|_| share.reason == Reason::Unchanged);
+    let uncovered = lost.map(|lost| lost.uncovered).or(replacement_min.map(|min| min.uncovered));
     ClusterHPADesired {
         cluster_name: share.cluster.to_owned(),
         min_replicas: share.kept().map(|target| number(target.min)),
@@ -97,7 +101,7 @@ pub fn write(share: &Share<'_>, known: Option<&ClusterHPADesired>) -> ClusterHPA
         replacement_min_replicas: replacement_min.map(|min| number(min.replicas)),
         replacement_time: replacement_min.and_then(|min| stored(min.since)),
         lost_replicas: lost.map(|lost| number(lost.replicas)),
-        uncovered_replicas: lost.filter(|lost| lost.uncovered > 0).map(|lost| number(lost.uncovered)),
+        uncovered_replicas: uncovered.filter(|uncovered| *uncovered > 0).map(number),
         lost_time: lost.and_then(|lost| stored(lost.since)),
         other_replicas: other_replicas.map(number),
         eviction_time: evicted.and_then(stored),
@@ -122,7 +126,7 @@ mod tests {
             assist: Some(Assist { replicas: 7, since: at(40) }),
             scale_ups: ScaleUps::of([ScaleUp { replicas: 2, at: Some(at(45)) }, ScaleUp { replicas: 3, at: None }]),
             scaled_to_zero: true,
-            replacement_min: Some(ReplacementMin { replicas: 5, since: at(50) }),
+            replacement_min: Some(ReplacementMin { replicas: 5, uncovered: 0, since: at(50) }),
             lost: Some(Lost { replicas: 6, uncovered: 2, since: at(60) }),
             other_replicas: Some(8),
             evicted: Some(at(70)),
@@ -135,6 +139,9 @@ mod tests {
         assert_eq!(kept.reason.as_deref(), Some("ScaleUpBlocked"));
         let stays = Share { reason: Reason::Unchanged, ..share };
         assert_eq!(write(&stays, Some(&kept)), kept);
+        let waits = ReplacementMin { replicas: 5, uncovered: 3, since: at(50) };
+        let waits = Share { memory: Memory { replacement_min: Some(waits), lost: None, ..memory }, ..share };
+        assert_eq!(read(&write(&waits, None)), (Some(target), waits.memory));
         let received = Share { memory: Memory { moved: Some(Moved::Received(at(30))), ..memory }, ..share };
         assert_eq!(read(&write(&received, None)), (Some(target), received.memory));
         let nothing = Share { memory: Memory::default(), ..share };

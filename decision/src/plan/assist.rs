@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::distribute::{Receiver, Receivers};
-use super::row::{Row, assigned, assigned_mut, sum, take};
+use super::row::{Row, assigned, assigned_mut, bound, sum, take};
 use super::{Assist, Cluster, Policy, Request};
 use crate::split::Replicas;
 
@@ -64,14 +64,59 @@ pub(super) fn forget(request: &Request<'_>, rows: &mut [Row<'_>]) {
         });
         request.expire(memory, requested && memory.assist.is_some());
         let asked = memory.replacement_replicas();
+        // A min is not bound by them, as for its HPA.
+        let least = cluster.written().filter(|_| reach.scale).map_or(0, |written| written.min);
         if let Some(assist) = memory.assist.as_mut().filter(|_| requested) {
             // Its HPA may have removed replicas since, also those that were added.
-            let has = current.unwrap_or_default().max(asked);
+            let has = current.unwrap_or_default().max(asked).max(least);
             let most = request.most(has, &memory.scale_ups.observed());
             assist.replicas = assist.replicas.min(most.max(bounds.min));
             let more = assist.replicas.saturating_sub(has).saturating_sub(memory.scale_ups.requested());
             request.remember(memory, more);
         }
+    }
+}
+
+/// Lets others run what clusters with unschedulable pods lack of their min, as far as all are below that of the user: by
+/// the min of their HPAs, since no load asks for it. What already runs there holds first, so that nothing moves; what did
+/// not come within the time of an assist is asked of those that have room now.
+pub(super) fn hold_min(request: &Request<'_>, rows: &mut [Row<'_>]) {
+    let stuck = |row: &Row<'_>| row.is_pending() && row.counts(request);
+    let lacks = |row: &Row<'_>| stuck(row) && row.cluster.running() < row.bounds.min;
+    if !request.policy.divides() || !bound(rows).any(lacks) {
+        return;
+    }
+    let runs = |row: &Row<'_>| match row.answers() {
+        true if stuck(row) => row.cluster.running(),
+        true => row.bounds.min,
+        false => row.cluster.may_run().max(row.bounds.min),
+    };
+    let awake = bound(rows).filter(|row| !row.memory.scaled_to_zero);
+    let lacking = request.total.min.saturating_sub(sum(awake.map(runs)));
+    let able = |row: &Row<'_>| row.bounds.is_some() && row.answers() && !stuck(row) && !row.memory.scaled_to_zero;
+    let has = |row: &Row<'_>| row.cluster.running().max(row.memory.ordered()).max(row.bounds.min).min(row.bounds.max);
+    let above = |row: &Row<'_>| if able(row) { has(row).saturating_sub(row.bounds.min) } else { 0 };
+    let there = lacking.min(sum(rows.iter().map(above)));
+    take(there, rows, above, |row, more| row.held = row.bounds.min.saturating_add(more));
+    let mut receivers = Receivers::of(rows, |row| {
+        let room = row.room_for_others(false).filter(|_| able(row))?;
+        let room = room.saturating_sub(row.bounds.min.saturating_sub(row.comes_to()));
+        (room > 0).then(|| Receiver { capacity: room, ..Receiver::of(row, 0, room) })
+    });
+    receivers.distribute(request.policy.of_help(), lacking.saturating_sub(there));
+    receivers.hand_out(rows, |row, share| {
+        if share > 0 {
+            row.held = has(row).saturating_add(share);
+        }
+    });
+    for row in rows.iter_mut().filter(|row| row.held > 0) {
+        let stays = |assist: &Assist| {
+            let waits = request.within(Some(assist.since), held(request));
+            assist.replicas == row.held && (waits || row.cluster.running() >= row.held)
+        };
+        let known = row.memory.assist.or(row.cluster.memory.assist.filter(stays));
+        let assist = known.unwrap_or(Assist { replicas: row.held, since: request.now });
+        row.memory.assist = Some(Assist { replicas: assist.replicas.max(row.held), ..assist });
     }
 }
 

@@ -138,6 +138,8 @@ impl Failed {
 pub struct ReplacementMin {
     /// Number of replicas, including its own.
     pub replicas: Replicas,
+    /// Further ones that are due and that no cluster has been asked to run yet, because none has room for them.
+    pub uncovered: Replicas,
     /// When they were requested, or when the last cluster was replaced.
     pub since: Timestamp,
 }

@@ -157,6 +157,7 @@ fn adjust(request: &Request<'_>, rows: &mut [Row<'_>], kept: bool) -> Adjusted {
         if settled {
             assist::assist(request, rows);
         }
+        assist::hold_min(request, rows);
         next.push(assist::end(request, rows));
         adjusted.replacement = replacement::replace(request, rows);
         let replaces = replacement::owes(rows);

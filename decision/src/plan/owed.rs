@@ -30,7 +30,7 @@ pub(super) fn owed(request: &Request<'_>, cluster: &Cluster<'_>, assigned: bool,
         let replicas = lost.replicas.saturating_add(more);
         return Some(Lost { replicas, uncovered: lost.uncovered.saturating_add(more), ..lost });
     }
-    let asked = cluster.memory.replacement_replicas();
+    let asked = cluster.memory.replacement_total();
     if asked == 0 && (!holds(cluster) || !away && !leaves(cluster, assigned)) {
         return None;
     }
@@ -54,9 +54,10 @@ pub(super) fn renewal(request: &Request<'_>, lost: Lost) -> Option<Timestamp> {
 /// Stores, for a cluster that stopped answering, the replicas that the others run, were asked to run in place of yet
 /// others, or are about to be, which are `due`: these will replace none of its own.
 pub(super) fn remember_others(due: Replicas, rows: &mut [Row<'_>]) {
-    let all = sum(assigned(rows).map(Row::asked)).saturating_add(due);
+    let owes = |row: &Row<'_>| row.cluster.may_run().max(row.memory.replacement_total());
+    let all = sum(assigned(rows).map(owes)).saturating_add(due);
     for row in assigned_mut(rows) {
-        let others = all.saturating_sub(row.asked());
+        let others = all.saturating_sub(owes(row));
         let silent = row.cluster.state == ClusterState::Silent;
         row.memory.other_replicas = if silent { row.memory.other_replicas.or(Some(others)) } else { None };
     }
@@ -65,6 +66,6 @@ pub(super) fn remember_others(due: Replicas, rows: &mut [Row<'_>]) {
 /// The replacement min of a leaving cluster: what it was asked to run, as far as nobody else was asked since.
 pub(super) fn unserved(cluster: &Cluster<'_>, lost: Lost) -> Option<ReplacementMin> {
     let min = cluster.memory.replacement_min?;
-    let replicas = min.replicas.min(lost.uncovered);
-    (replicas > 0).then_some(ReplacementMin { replicas, ..min })
+    let replicas = cluster.memory.replacement_total().min(lost.uncovered);
+    (replicas > 0).then_some(ReplacementMin { replicas, uncovered: 0, ..min })
 }

@@ -29,7 +29,7 @@ pub(super) fn share_out(request: &Request<'_>, rows: &mut [Row<'_>], total: Repl
         if share > 0 {
             let (replicas, since) = (row.comes_to().saturating_add(share), request.now);
             row.memory.scaled_to_zero = false;
-            row.memory.replacement_min = Some(ReplacementMin { replicas, since });
+            row.memory.replacement_min = Some(ReplacementMin { replicas, uncovered: 0, since });
         }
     });
     receivers.given()

@@ -12,7 +12,9 @@ use crate::split::Replicas;
 /// A tier that rounding keeps above its min holds nobody: a higher one shrinks when its load is low, and is held again
 /// when its load is at the target. In between, and until its HPA measures with what was written last, it stays as it is.
 pub(super) fn disable_scale_down(request: &Request<'_>, rows: &mut [Row<'_>]) {
-    let above = |row: &&Row<'_>| row.answers() && row.cluster.current.is_some_and(|current| current > row.bounds.min);
+    let above = |row: &&Row<'_>| {
+        row.answers() && row.cluster.current.is_some_and(|current| current > row.bounds.min.max(row.held))
+    };
     let lowest = |shrinks: bool| {
         let tiers = assigned(rows).filter(above).filter(|row| !shrinks || row.cluster.wants_fewer());
         tiers.map(|row| row.cluster.priority).min().filter(|_| request.policy == Policy::Prioritized)

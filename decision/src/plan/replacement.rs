@@ -4,7 +4,9 @@
 //! Owed replicas are stored in two places, and move from one to the other: [`Lost::uncovered`] of the leaving cluster is
 //! the part that no cluster was asked to run yet, the [`ReplacementMin`] of another is the part that it was asked to run,
 //! including its own. A cluster may leave when nothing is uncovered and every replacement min is ready. A receiver that
-//! fails or leaves owes its replacement min, so that no replicas are forgotten, and keeps it until others are asked.
+//! fails or leaves owes its replacement min, so that no replicas are forgotten, and keeps it until others are asked. What
+//! is due once more and has room nowhere waits with the replacement min of a cluster that stays
+//! ([`ReplacementMin::uncovered`]), and no HPA asks for it.
 
 use jiff::Timestamp;
 
@@ -34,7 +36,8 @@ pub(super) fn replace(request: &Request<'_>, rows: &mut [Row<'_>]) -> Replacemen
     owe(request, rows, able && !request.unplanned);
     replacement_min::forget(rows);
     replacement_min::outgrown(sum(rows.iter().filter(|row| still_runs(row.cluster)).map(Row::replaced)), rows);
-    remember_others(uncovered(rows), rows);
+    let back = sum(rows.iter().map(|row| row.again));
+    remember_others(uncovered(rows).saturating_add(back), rows);
     // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
     // Those of a cluster that a taint excludes, too: only what does not answer is not known to serve.
     let serve = |row: &Row<'_>| row.cluster.state != ClusterState::Lost || row.cluster.ready > 0;
@@ -53,7 +56,8 @@ fn owe(request: &Request<'_>, rows: &mut [Row<'_>], asked: bool) {
         let runs = if row.bounds.is_some() { row.cluster.max_while_leaving() } else { 0 };
         Some(row.cluster.memory.lost?.uncovered.saturating_sub(runs))
     });
-    let stay = rows.iter().filter(|row| row.is_assigned()).map(|row| row.or_asked(row.cluster.may_run_without_surge()));
+    let owes = |row: &Row<'_>| row.cluster.may_run_without_surge().max(row.memory.replacement_total());
+    let stay = rows.iter().filter(|row| row.is_assigned()).map(owes);
     let running = sum(stay.chain(dues));
     for row in rows.iter_mut() {
         let stays = row.bounds.is_some();
@@ -148,7 +152,7 @@ fn follow_room(request: &Request<'_>, rows: &mut [Row<'_>], due: Replicas) {
 }
 
 /// Stores what was to be requested once more, and no cluster has room for: the next plan requests it again. What leaving
-/// clusters still run is due again: as the min of another it would take their place before it is ready.
+/// clusters still run is due again: requested of another it would take their place before it is ready.
 fn keep(request: &Request<'_>, rows: &mut [Row<'_>], mut rest: Replicas) {
     for row in rows.iter_mut().filter(|row| still_runs(row.cluster)) {
         let Some(Lost { replicas, uncovered, .. }) = &mut row.memory.lost else { continue };
@@ -161,9 +165,9 @@ fn keep(request: &Request<'_>, rows: &mut [Row<'_>], mut rest: Replicas) {
         rows,
         |row| row.again,
         |row, kept| {
-            let replicas = row.cluster.may_run();
-            let min = row.memory.replacement_min.get_or_insert(ReplacementMin { replicas, since: request.now });
-            min.replicas = min.replicas.saturating_add(kept);
+            let known = row.cluster.known_without_surge();
+            let min = ReplacementMin { replicas: known, uncovered: 0, since: request.now };
+            row.memory.replacement_min.get_or_insert(min).uncovered = kept;
         },
     );
 }

@@ -45,8 +45,9 @@ pub(super) fn outgrown(leaving: Replicas, rows: &mut [Row<'_>]) {
     let mut rest = leaving;
     for row in assigned_mut(rows) {
         let wanted = row.wants();
-        let min = row.memory.replacement_min.take_if(|min| rest > 0 && wanted > min.replicas);
-        let again = min.map_or(0, |min| min.replicas.min(rest));
+        let total = row.memory.replacement_total();
+        let min = row.memory.replacement_min.take_if(|_| rest > 0 && wanted > total);
+        let again = min.map_or(0, |_| total.min(rest));
         rest = rest.saturating_sub(again);
         row.again = row.again.saturating_add(again);
     }
@@ -71,11 +72,15 @@ pub(super) fn keep(request: &Request<'_>, rows: &mut [Row<'_>], moves: Moves) {
     let hold = request.window.max(SEEN);
     for row in assigned_mut(rows) {
         let most = row.bounds.max.max(row.cluster.may_run());
+        let comes_to = row.cluster.known_without_surge().max(row.may_want());
         let memory = &mut row.memory;
         memory.replacement_min = memory.replacement_min.filter(|min| going || request.within(Some(min.since), hold));
         if let Some(min) = &mut memory.replacement_min {
-            row.again = row.again.saturating_add(min.replicas.saturating_sub(most));
-            min.replicas = min.replicas.min(most);
+            // What it has come to run by itself is due no more.
+            let own = min.uncovered.min(comes_to.saturating_sub(min.replicas));
+            let (due, replicas) = (min.uncovered.saturating_sub(own), min.replicas.saturating_add(own));
+            row.again = row.again.saturating_add(due).saturating_add(replicas.saturating_sub(most));
+            (min.replicas, min.uncovered) = (replicas.min(most), 0);
             if moves.evicting && !request.within(Some(min.since), STEP) {
                 min.since = request.now;
             }

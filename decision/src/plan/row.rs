@@ -29,6 +29,8 @@ pub(super) struct Row<'a> {
     /// Owed replicas of a cluster that has returned, and those that no longer fit below its max: they are requested once
     /// more.
     pub(super) again: Replicas,
+    /// Fewest replicas that it runs because other clusters cannot run their min; 0: it need not.
+    pub(super) held: Replicas,
     pub(super) verdict: Verdict,
     pub(super) transition: Transition,
     /// Whether it leaves now.
@@ -115,6 +117,7 @@ impl<'a> Row<'a> {
             memory: Memory::default(),
             scale_down_disabled: false,
             again: 0,
+            held: 0,
             verdict: Verdict::Stays,
             transition: Transition::Rest,
             goes: false,

@@ -259,7 +259,7 @@ impl<'a> Writes<'a> {
 /// The bounds that ask for replacement replicas and those of an assist within the written max, where the written min
 /// does not.
 fn holding(write: &Write<'_>, from: Bounds, row: &Row<'_>) -> Option<Bounds> {
-    let asked = row.memory.replacement_min.is_some() || row.memory.assist.is_some();
+    let asked = row.memory.replacement_min.is_some() || row.memory.assist.is_some() || row.held > 0;
     let asks = if asked { row.with_requests(row.bounds.max).min } else { 0 };
     let min = asks.min(write.bounds.min).min(from.max);
     (min > from.min).then_some(Bounds { min, max: from.max })

@@ -61,7 +61,7 @@ fn memory(memory: &Memory) -> String {
         moved.map(|moved| (memory.donated().is_some(), seconds(Some(moved.at())))),
         assist.map(|assist| (assist.replicas, seconds(Some(assist.since)))),
         scale_ups.iter().map(|ScaleUp { replicas, at }| (replicas, seconds(at))).collect::<Vec<_>>(),
-        floor.map(|floor| (floor.replicas, seconds(Some(floor.since)))),
+        floor.map(|floor| (floor.replicas, floor.uncovered, seconds(Some(floor.since)))),
         lost.map(|lost| (lost.replicas, lost.uncovered, seconds(Some(lost.since)))),
         seconds(*evicted),
         failed.map(|failed| (failed.times, seconds(Some(failed.last)))),

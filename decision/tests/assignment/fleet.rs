@@ -97,8 +97,12 @@ fn ago() -> impl Strategy<Value = Option<Timestamp>> {
 }
 
 fn floor() -> impl Strategy<Value = Option<ReplacementMin>> {
-    rarely((0..20_u32, 0..400_i64)).prop_map(|floor| {
-        floor.map(|(replicas, ago)| ReplacementMin { replicas, since: NOW - SignedDuration::from_secs(ago) })
+    rarely((0..20_u32, rarely(1..6_u32), 0..400_i64)).prop_map(|floor| {
+        floor.map(|(replicas, uncovered, ago)| ReplacementMin {
+            replicas,
+            uncovered: uncovered.unwrap_or_default(),
+            since: NOW - SignedDuration::from_secs(ago),
+        })
     })
 }
 

@@ -424,7 +424,8 @@ fn what_a_leaving_cluster_added_stays_whatever_others_were_asked_for_before() {
     let memory = Memory { lost: Some(Lost { replicas: 7, uncovered: 4, since }), ..Memory::default() };
     let a = Cluster { state: ClusterState::Leaving { evicted: true }, memory, current: None, ready: 0, ..runs("a", 3) };
     let a = Cluster { hpa: hpa(total(1, 7), false, 13), hpa_current: Some(11), hpa_desired: Some(11), ..a };
-    let memory = Memory { replacement_min: Some(ReplacementMin { replicas: 9, since }), ..Memory::default() };
+    let memory =
+        Memory { replacement_min: Some(ReplacementMin { replicas: 9, uncovered: 0, since }), ..Memory::default() };
     let b = Cluster { hpa: hpa(total(3, 3), true, 3), target: Some(total(1, 16)), memory, ..runs("b", 3) };
     let mut request = request(total(1, 16), Policy::StaticWeighted, vec![a, Cluster { available: Some(34), ..b }]);
     request.now = since;
@@ -584,6 +585,68 @@ fn no_more_headroom_follows_the_room_than_is_due() {
     assert_eq!(maxima(Policy::Aggregated), [0, 2, 2, 4, 10]);
 }
 
+/// A cluster that is back with one of five replicas, beside a full one: what the next plan starts from when its max is
+/// `max` and it has `room`.
+fn is_back(max: u32, room: u32, after: i64) -> Memory {
+    let known = |name, replicas, max| {
+        let bounds = Bounds { min: 1, max };
+        Cluster { target: Some(bounds), hpa: confirmed(bounds), available: Some(0), ..runs(name, replicas) }
+    };
+    let owed = Lost { replicas: 5, uncovered: 5, since: Timestamp::UNIX_EPOCH };
+    let memory = Memory { lost: Some(owed), ..Memory::default() };
+    let back = Cluster { target: None, memory, ..known("b", 1, 1) };
+    let mut request = request(total(2, 9), Policy::DynamicWeighted, vec![known("a", 2, 8), back]);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
+    let due = plan(&request).shares[1].memory;
+    let since = request.now;
+    assert_eq!(due.replacement_min, Some(ReplacementMin { replicas: 1, uncovered: 4, since }));
+    request.now = request.now.checked_add(SignedDuration::from_secs(after)).unwrap();
+    (request.clusters[0].target, request.clusters[0].hpa) = (Some(total(1, 9 - max)), confirmed(total(1, 9 - max)));
+    request.clusters[1] = Cluster { memory: due, available: Some(room), ..known("b", 1, max) };
+    plan(&request).shares[1].memory
+}
+
+#[test]
+fn what_is_due_again_and_has_room_nowhere_waits_and_is_not_asked_for() {
+    let told = |memory: Memory| (memory.replacement_replicas(), memory.replacement_uncovered());
+    // A greater max is no room.
+    assert_eq!(told(is_back(5, 0, 20)), (1, 4));
+    assert_eq!(told(is_back(5, 3, 20)), (4, 1));
+    assert_eq!(told(is_back(5, 9, 20)), (5, 0));
+    // Its HPA had time to ask for them.
+    assert_eq!(told(is_back(5, 9, 301)), (0, 0));
+}
+
+#[test]
+fn what_is_due_again_is_asked_for_once() {
+    let known = |name, replicas, max| {
+        let bounds = Bounds { min: 1, max };
+        Cluster { target: Some(bounds), hpa: confirmed(bounds), ..runs(name, replicas) }
+    };
+    let since = Timestamp::constant(1_000_000, 0);
+    let min = ReplacementMin { replicas: 2, uncovered: 3, since };
+    let memory = Memory { replacement_min: Some(min), ..Memory::default() };
+    // One of its pods has no node, and one is not ready yet.
+    let b = Cluster { ready: 1, pending: 1, available: Some(0), memory, ..known("b", 3, 3) };
+    let clusters = vec![Cluster { available: Some(1), ..known("a", 2, 20) }, b];
+    let mut request = request(total(2, 23), Policy::DynamicWeighted, clusters);
+    (request.window, request.delay) = (SignedDuration::from_mins(5), SignedDuration::from_mins(10));
+    request.now = since;
+    request.assignment_hash = Some(plan(&request).assignment_hash);
+    for _ in 0..9 {
+        let kept: Vec<Memory> = plan(&request).shares.iter().map(|share| share.memory).collect();
+        for (cluster, memory) in request.clusters.iter_mut().zip(kept) {
+            cluster.memory = memory;
+        }
+        // What it was asked to run runs, and there is room for one more.
+        let runs = request.clusters[0].memory.replacement_replicas().max(2);
+        (request.clusters[0].current, request.clusters[0].ready) = (Some(runs), runs);
+    }
+    let [a, b] = &request.clusters[..] else { panic!() };
+    let both = a.memory.replacement_replicas() - 2 + b.memory.replacement_total();
+    assert_eq!((a.memory.replacement_replicas(), both), (6, 5), "{:?}", b.memory.replacement_min);
+}
+
 #[test]
 fn one_that_runs_nothing_goes_at_once() {
     let mut world = running(30, &[("a", 0), ("b", 3), ("c", 2)]);
@@ -650,7 +713,7 @@ fn what_the_hpa_of_a_receiver_may_remove_again_makes_no_room_for_more() {
     };
     let since = Timestamp::constant(1_000, 0);
     let asked = |confirmed| {
-        let floor = Some(ReplacementMin { replicas: 10, since });
+        let floor = Some(ReplacementMin { replicas: 10, uncovered: 0, since });
         let a = Cluster {
             hpa: hpa(10, 10, confirmed, 10),
             target: Some(total(2, 16)),
@@ -691,7 +754,10 @@ fn a_cluster_leaves_once_the_hpas_of_the_receivers_have_acted_on_their_new_min()
         let a = Cluster {
             hpa: hpa(6, 7),
             target: Some(total(3, 10)),
-            memory: Memory { replacement_min: Some(ReplacementMin { replicas: 6, since }), ..Memory::default() },
+            memory: Memory {
+                replacement_min: Some(ReplacementMin { replicas: 6, uncovered: 0, since }),
+                ..Memory::default()
+            },
             hpa_desired: Some(desired),
             load,
             ..runs("a", 6)
@@ -838,7 +904,7 @@ fn a_receiver_is_asked_for_more_than_its_hpa_wanted_within_bounds_that_are_being
 fn the_min_of_a_receiver_begins_to_end_when_all_are_replaced_and_is_not_stored_again_before() {
     let now = Timestamp::constant(1_790_000_000, 0);
     let since = now - SignedDuration::from_mins(30);
-    let floor = Some(ReplacementMin { replicas: 3, since });
+    let floor = Some(ReplacementMin { replicas: 3, uncovered: 0, since });
     let written = Some(Bounds { min: 3, max: 8 });
     let hpa =
         Some(Hpa { written, version: HpaVersion::V2, confirmed: true, pending_max: 8, scale_down_disabled: false });
@@ -921,7 +987,10 @@ fn after_another_policy_a_leaving_cluster_is_not_raised_before_the_others_are_do
 #[test]
 fn what_was_asked_of_a_cluster_that_has_nothing_yet_is_asked_of_others_when_it_is_no_candidate_any_more() {
     let since = Timestamp::constant(1_000, 0);
-    let memory = |replicas| Memory { replacement_min: Some(ReplacementMin { replicas, since }), ..Memory::default() };
+    let memory = |replicas| Memory {
+        replacement_min: Some(ReplacementMin { replicas, uncovered: 0, since }),
+        ..Memory::default()
+    };
     let nothing = Cluster { is_candidate: false, state: ClusterState::Lost, memory: memory(2), ..cluster("b") };
     let asked = |b: Cluster<'static>| {
         let a = Cluster { available: Some(90), ..runs("a", 3) };
@@ -986,7 +1055,7 @@ fn owed_by(policy: Policy, clusters: Vec<Cluster<'static>>) -> Vec<(String, u32,
 #[test]
 fn what_others_run_in_place_of_one_cluster_replaces_no_second_one() {
     let since = Timestamp::constant(1_000, 0);
-    let floor = Some(ReplacementMin { replicas: 18, since });
+    let floor = Some(ReplacementMin { replicas: 18, uncovered: 0, since });
     let a = Cluster {
         available: Some(90),
         memory: Memory { replacement_min: floor, ..Memory::default() },
@@ -1052,7 +1121,7 @@ fn what_a_lower_max_on_its_way_removes_is_not_cut_from_another_cluster_as_well()
 #[test]
 fn what_was_asked_of_a_cluster_that_stopped_to_answer_is_asked_of_others() {
     let since = Timestamp::constant(1_000, 0);
-    let floor = Some(ReplacementMin { replicas: 7, since });
+    let floor = Some(ReplacementMin { replicas: 7, uncovered: 0, since });
     let lost = Some(Lost { replicas: 5, uncovered: 0, since });
     let floors = |overdue: bool| {
         let a = Cluster { available: Some(90), ..runs("a", 2) };

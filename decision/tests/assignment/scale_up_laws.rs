@@ -41,7 +41,7 @@ fn fleet() -> impl Strategy<Value = Request<'static>> {
         };
         let clusters: Vec<Cluster<'static>> = NAMES.iter().zip(&said).map(cluster).collect();
         Request {
-            total: Bounds { min: said.len() as u32, max: said.len() as u32 * 40 },
+            total: Bounds { min: 1, max: said.len() as u32 * 40 },
             policy,
             clusters,
             scaling_to_zero,

@@ -74,7 +74,8 @@ impl Row<'_> {
     /// assist, too; `max` is that of its target, or above it.
     pub(in crate::plan) fn with_requests(&self, max: Replicas) -> Bounds {
         let asked = self.memory.assist.filter(|_| !self.cluster.reach.scale).map_or(0, |assist| assist.replicas);
-        Bounds { min: self.bounds.min.max(self.memory.replacement_replicas()).max(asked).min(max), max }
+        let least = self.bounds.min.max(self.memory.replacement_replicas()).max(self.held);
+        Bounds { min: least.max(asked).min(max), max }
     }
 
     /// Lower limit of its max in a new assignment; under StaticWeighted the user decides, and the transition keeps running

@@ -18,6 +18,18 @@ impl Memory {
     pub fn replacement_replicas(&self) -> Replicas {
         self.replacement_min.map_or(0, |min| min.replicas)
     }
+
+    /// Further ones that are due and that no cluster was asked to run yet.
+    #[must_use]
+    pub fn replacement_uncovered(&self) -> Replicas {
+        self.replacement_min.map_or(0, |min| min.uncovered)
+    }
+
+    /// Both.
+    #[must_use]
+    pub fn replacement_total(&self) -> Replicas {
+        self.replacement_replicas().saturating_add(self.replacement_uncovered())
+    }
 }
 
 /// What runs.
@@ -75,6 +87,11 @@ impl Cluster<'_> {
     #[must_use]
     pub fn may_run_without_surge(&self) -> Replicas {
         self.may_run().min(self.surge_begins_at())
+    }
+
+    /// As [`Self::may_run_without_surge`]; none while they are unknown.
+    pub(in crate::plan) fn known_without_surge(&self) -> Replicas {
+        if self.is_unknown() { 0 } else { self.may_run_without_surge() }
     }
 
     /// Reported replicas without the extra ones of a rollout; `None` until reported.
@@ -184,7 +201,7 @@ impl Cluster<'_> {
     pub(in crate::plan) fn covers(&self, due: Replicas) -> Replicas {
         let running = self.may_run();
         let lowered = self.written().is_some_and(|written| written.max <= running);
-        running.max(self.memory.replacement_replicas()).max(if lowered { due } else { 0 })
+        running.max(self.memory.replacement_total()).max(if lowered { due } else { 0 })
     }
 }
 

@@ -1,12 +1,14 @@
 //! Replicas that other clusters run in place of a cluster that cannot scale.
 
 use decision::load::Load;
-use decision::plan::{Assist, Cluster, ClusterState, Memory, Plan, Policy, Reach, Reason, Request, Why, plan};
+use decision::plan::{
+    Assist, Cause, Cluster, ClusterState, Memory, Plan, Policy, Reach, Reason, Request, ScaleUpBlock, Why, plan,
+};
 
 use decision::hpa::behavior::Select;
 
-use super::{NOW, REACTION, TWICE, WINDOW, assists, at_rest, of, room, rules, scales};
-use crate::assignment::cases::runs;
+use super::{MINUTE, NOW, REACTION, TWICE, WINDOW, assists, at_rest, of, room, rules, scales};
+use crate::assignment::cases::{confirmed, request, runs, total};
 
 /// Four replicas are missing in c1.
 fn short(policy: Policy, others: [Cluster<'static>; 2]) -> Request<'static> {
@@ -218,4 +220,54 @@ fn what_a_failed_cluster_ran_is_replaced_within_the_room_whoever_may_help() {
     grown.clusters[0].memory.other_replicas = Some(1);
     assert_eq!(assists(&plan(&grown)), helped([("c2", 1)]));
     assert_eq!(assists(&plan(&gone(Policy::Duplicated, ClusterState::Lost))), helped([("c2", 4)]));
+}
+
+/// The mins for now of `a` with `runs` replicas and `room`, and of `b`, whose only pod is unschedulable or runs.
+fn mins(policy: Policy, (running, room): (u32, u32), pending: u32) -> Vec<u32> {
+    let blocked = ScaleUpBlock { cause: Cause::Pending, since: NOW - MINUTE };
+    let memory = Memory { scale_up_blocked: Some(blocked).filter(|_| pending > 0), ..Memory::default() };
+    let a = Cluster { available: Some(room), ..runs("a", running) };
+    let b = Cluster { available: Some(0), pending, ready: 1 - pending, memory, ..runs("b", 1) };
+    let mut request = request(total(2, 6), policy, vec![a, b]);
+    for (cluster, max) in request.clusters.iter_mut().zip([5, 1]) {
+        (cluster.target, cluster.hpa) = (Some(total(1, max)), confirmed(total(1, max)));
+        cluster.hpa_desired = cluster.current;
+    }
+    (request.now, request.window) = (NOW, WINDOW);
+    request.assignment_hash = Some(plan(&request).assignment_hash);
+    let plan = plan(&request);
+    assert_eq!([of(&plan, "a").target.min, of(&plan, "b").target.min], [1, 1], "the targets are as before");
+    plan.shares.iter().map(|share| share.now.min).collect()
+}
+
+#[test]
+fn a_min_that_a_cluster_cannot_run_is_held_by_others_as_long() {
+    for policy in [Policy::Prioritized, Policy::Aggregated, Policy::DynamicWeighted, Policy::StaticWeighted] {
+        assert_eq!(mins(policy, (1, 3), 1), [2, 1], "{policy:?}");
+        assert_eq!(mins(policy, (1, 3), 0), [1, 1], "{policy:?}: its pod has a node");
+        assert_eq!(mins(policy, (1, 0), 1), [1, 1], "{policy:?}: there is no room");
+        assert_eq!(mins(policy, (3, 0), 1), [2, 1], "{policy:?}: it runs already");
+    }
+}
+
+#[test]
+fn a_min_that_did_not_come_where_it_was_asked_for_is_held_by_another_cluster() {
+    let blocked = Some(ScaleUpBlock { cause: Cause::Pending, since: NOW - MINUTE });
+    let stuck = Memory { scale_up_blocked: blocked, ..Memory::default() };
+    let held = |asked: i32| {
+        let memory = Memory { assist: Some(Assist { replicas: 2, since: NOW - MINUTE * asked }), ..Memory::default() };
+        // Its HPA wants the second one, and a quota refuses it.
+        let a = Cluster { available: Some(0), hpa_desired: Some(2), memory, ..runs("a", 1) };
+        let b = Cluster { available: Some(0), pending: 1, ready: 0, memory: stuck, ..runs("b", 1) };
+        let c = Cluster { available: Some(5), ..runs("c", 1) };
+        let mut request = request(total(3, 15), Policy::DynamicWeighted, vec![a, b, c]);
+        for (cluster, max) in request.clusters.iter_mut().zip([5, 1, 9]) {
+            (cluster.target, cluster.hpa) = (Some(total(1, max)), confirmed(total(1, max)));
+        }
+        (request.now, request.window) = (NOW, WINDOW);
+        request.assignment_hash = Some(plan(&request).assignment_hash);
+        plan(&request).shares.iter().map(|share| share.now.min).collect::<Vec<_>>()
+    };
+    assert_eq!(held(1), [2, 1, 1], "it may come yet");
+    assert_eq!(held(6), [1, 1, 2]);
 }

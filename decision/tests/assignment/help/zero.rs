@@ -71,7 +71,7 @@ fn a_new_cluster_begins_at_zero_unless_it_may_run_something_or_should_run_the_re
     let new = cluster("new");
     assert!(begins(new));
     assert!(!begins(Cluster { entry: Some(3), ..new }), "its replicas are not known");
-    let floor = Some(ReplacementMin { replicas: 3, since: NOW });
+    let floor = Some(ReplacementMin { replicas: 3, uncovered: 0, since: NOW });
     assert!(!begins(Cluster { memory: Memory { replacement_min: floor, ..Memory::default() }, ..new }));
 }
 
