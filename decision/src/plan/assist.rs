@@ -94,12 +94,14 @@ pub(super) fn hold_min(request: &Request<'_>, rows: &mut [Row<'_>]) {
     let awake = bound(rows).filter(|row| !row.memory.scaled_to_zero);
     let lacking = request.total.min.saturating_sub(sum(awake.map(runs)));
     let able = |row: &Row<'_>| row.bounds.is_some() && row.answers() && !stuck(row) && !row.memory.scaled_to_zero;
-    let has = |row: &Row<'_>| row.cluster.running().max(row.memory.ordered()).max(row.bounds.min).min(row.bounds.max);
+    // No HPA runs more than the max that is written for it.
+    let most = |row: &Row<'_>| row.bounds.max.min(row.cluster.written().map_or(0, |written| written.max));
+    let has = |row: &Row<'_>| row.cluster.running().max(row.memory.ordered()).min(most(row)).max(row.bounds.min);
     let above = |row: &Row<'_>| if able(row) { has(row).saturating_sub(row.bounds.min) } else { 0 };
     let there = lacking.min(sum(rows.iter().map(above)));
     take(there, rows, above, |row, more| row.held = row.bounds.min.saturating_add(more));
     let mut receivers = Receivers::of(rows, |row| {
-        let room = row.room_for_others(false).filter(|_| able(row))?;
+        let room = row.room_up_to(most(row), false).filter(|_| able(row))?;
         let room = room.saturating_sub(row.bounds.min.saturating_sub(row.comes_to()));
         (room > 0).then(|| Receiver { capacity: room, ..Receiver::of(row, 0, room) })
     });

@@ -71,7 +71,8 @@ pub(super) fn donate_lowest_tier(request: &Request<'_>, rows: &mut [Row<'_>]) ->
     };
     let moved = hand_over(request, rows, (0, Replicas::MAX), spare, most, |_| Reason::PriorityDrained);
     let full = |row: &Row<'_>| row.answers() && row.bounds.max >= row.high;
-    let closes = assigned(rows).all(|row| row.cluster.priority <= drains || full(row));
+    let needed = |row: &Row<'_>| row.cluster.priority > drains && row.lacks(request) > 0;
+    let closes = assigned(rows).all(|row| !needed(row) && (row.cluster.priority <= drains || full(row)));
     for row in assigned_mut(rows).filter(|row| closes && row.cluster.priority == drains) {
         row.set_max(row.lowest_max(), request.now, Reason::PriorityDrained);
     }
