@@ -54,7 +54,7 @@ pub(super) fn renewal(request: &Request<'_>, lost: Lost) -> Option<Timestamp> {
 /// Stores, for a cluster that stopped answering, the replicas that the others run, were asked to run in place of yet
 /// others, or are about to be, which are `due`: these will replace none of its own.
 pub(super) fn remember_others(due: Replicas, rows: &mut [Row<'_>]) {
-    let owes = |row: &Row<'_>| row.cluster.may_run().max(row.memory.replacement_total());
+    let owes = |row: &Row<'_>| row.or_due(row.cluster.may_run());
     let all = sum(assigned(rows).map(owes)).saturating_add(due);
     for row in assigned_mut(rows) {
         let others = all.saturating_sub(owes(row));

@@ -36,8 +36,7 @@ pub(super) fn replace(request: &Request<'_>, rows: &mut [Row<'_>]) -> Replacemen
     owe(request, rows, able && !request.unplanned);
     replacement_min::forget(rows);
     replacement_min::outgrown(sum(rows.iter().filter(|row| still_runs(row.cluster)).map(Row::replaced)), rows);
-    let back = sum(rows.iter().map(|row| row.again));
-    remember_others(uncovered(rows).saturating_add(back), rows);
+    remember_others(uncovered(rows).saturating_add(again(rows)), rows);
     // Replicas under Karmada's graceful eviction still run and serve load that the other HPAs have not observed.
     // Those of a cluster that a taint excludes, too: only what does not answer is not known to serve.
     let serve = |row: &Row<'_>| row.cluster.state != ClusterState::Lost || row.cluster.ready > 0;
@@ -56,8 +55,7 @@ fn owe(request: &Request<'_>, rows: &mut [Row<'_>], asked: bool) {
         let runs = if row.bounds.is_some() { row.cluster.max_while_leaving() } else { 0 };
         Some(row.cluster.memory.lost?.uncovered.saturating_sub(runs))
     });
-    let owes = |row: &Row<'_>| row.cluster.may_run_without_surge().max(row.memory.replacement_total());
-    let stay = rows.iter().filter(|row| row.is_assigned()).map(owes);
+    let stay = rows.iter().filter(|row| row.is_assigned()).map(|row| row.or_due(row.cluster.may_run_without_surge()));
     let running = sum(stay.chain(dues));
     for row in rows.iter_mut() {
         let stays = row.bounds.is_some();
@@ -98,10 +96,15 @@ fn uncovered(rows: &[Row<'_>]) -> Replicas {
     sum(rows.iter().map(Row::uncovered))
 }
 
+/// Replicas to request once more.
+fn again(rows: &[Row<'_>]) -> Replicas {
+    sum(rows.iter().map(|row| row.again))
+}
+
 /// Requests as many replicas as allowed now: as many as fit beside all running ones, and where that is little, a part of
 /// those that leaving clusters run - they release that first.
 fn ask(request: &Request<'_>, rows: &mut [Row<'_>]) {
-    let back = sum(rows.iter().map(|row| row.again));
+    let back = again(rows);
     // Others may use the whole budget meanwhile: nobody may run more.
     let serves = |row: &Row<'_>| row.or_asked(row.cluster.staying(row.cluster.ready_without_surge()));
     let others = sum(bound(rows).map(serves));

@@ -11,6 +11,11 @@ impl Row<'_> {
         replicas.max(self.memory.replacement_replicas())
     }
 
+    /// As [`Self::or_asked`], with those that are due and that it was not asked to run yet.
+    pub(in crate::plan) fn or_due(&self, replicas: Replicas) -> Replicas {
+        replicas.max(self.memory.replacement_total())
+    }
+
     /// Its running replicas, or those that it was asked to run in place of others.
     pub(in crate::plan) fn asked(&self) -> Replicas {
         self.or_asked(self.cluster.may_run())
