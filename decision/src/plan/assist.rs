@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::distribute::{Receiver, Receivers};
-use super::row::{Row, assigned, assigned_mut, bound, sum, take};
+use super::row::{Row, assigned, assigned_mut, sum, take};
 use super::{Assist, Cluster, Policy, Request};
 use crate::split::Replicas;
 
@@ -77,53 +77,8 @@ pub(super) fn forget(request: &Request<'_>, rows: &mut [Row<'_>]) {
     }
 }
 
-/// Lets others run what clusters with unschedulable pods lack of their min, as far as all are below that of the user: by
-/// the min of their HPAs, since no load asks for it. What already runs there holds first, so that nothing moves; what did
-/// not come within the time of an assist is asked of those that have room now.
-pub(super) fn hold_min(request: &Request<'_>, rows: &mut [Row<'_>]) {
-    let stuck = |row: &Row<'_>| row.is_pending() && row.counts(request);
-    let lacks = |row: &Row<'_>| stuck(row) && row.cluster.running() < row.bounds.min;
-    if !request.policy.divides() || !bound(rows).any(lacks) {
-        return;
-    }
-    let runs = |row: &Row<'_>| match row.answers() {
-        true if stuck(row) => row.cluster.running(),
-        true => row.bounds.min,
-        false => row.cluster.may_run().max(row.bounds.min),
-    };
-    let awake = bound(rows).filter(|row| !row.memory.scaled_to_zero);
-    let lacking = request.total.min.saturating_sub(sum(awake.map(runs)));
-    let able = |row: &Row<'_>| row.bounds.is_some() && row.answers() && !stuck(row) && !row.memory.scaled_to_zero;
-    // No HPA runs more than the max that is written for it.
-    let most = |row: &Row<'_>| row.bounds.max.min(row.cluster.written().map_or(0, |written| written.max));
-    let has = |row: &Row<'_>| row.cluster.running().max(row.memory.ordered()).min(most(row)).max(row.bounds.min);
-    let above = |row: &Row<'_>| if able(row) { has(row).saturating_sub(row.bounds.min) } else { 0 };
-    let there = lacking.min(sum(rows.iter().map(above)));
-    take(there, rows, above, |row, more| row.held = row.bounds.min.saturating_add(more));
-    let mut receivers = Receivers::of(rows, |row| {
-        let room = row.room_up_to(most(row), false).filter(|_| able(row))?;
-        let room = room.saturating_sub(row.bounds.min.saturating_sub(row.comes_to()));
-        (room > 0).then(|| Receiver { capacity: room, ..Receiver::of(row, 0, room) })
-    });
-    receivers.distribute(request.policy.of_help(), lacking.saturating_sub(there));
-    receivers.hand_out(rows, |row, share| {
-        if share > 0 {
-            row.held = has(row).saturating_add(share);
-        }
-    });
-    for row in rows.iter_mut().filter(|row| row.held > 0) {
-        let stays = |assist: &Assist| {
-            let waits = request.within(Some(assist.since), held(request));
-            assist.replicas == row.held && (waits || row.cluster.running() >= row.held)
-        };
-        let known = row.memory.assist.or(row.cluster.memory.assist.filter(stays));
-        let assist = known.unwrap_or(Assist { replicas: row.held, since: request.now });
-        row.memory.assist = Some(Assist { replicas: assist.replicas.max(row.held), ..assist });
-    }
-}
-
 /// How long an assist that is not reached is kept, and the min of an HPA holds replicas that it does not want by itself.
-fn held(request: &Request<'_>) -> SignedDuration {
+pub(super) fn held(request: &Request<'_>) -> SignedDuration {
     request.window.max(LEAST_HELD)
 }
 

@@ -6,7 +6,7 @@
 //! leaving clusters allow now, *steps* order the writes so that the budget is never exceeded, and the *gate* looks at
 //! all writes of now together once more. Between keep and transition `adjust` changes targets by the health of clusters:
 //! it finds clusters that cannot scale and moves headroom (*cannot_scale*, *priority_tiers*, *rebalance*), lets other
-//! clusters run missing replicas (*assist*) and those of leaving clusters (*replacement*), and scales idle clusters to
+//! clusters run missing replicas (*assist*), a min that has no room (*hold_min*) and those of leaving clusters (*replacement*), and scales idle clusters to
 //! zero (*zero*). All of them read and change one list with a *row* for each cluster; the *numbers* of replicas of a row
 //! have one meaning for all.
 
@@ -18,6 +18,7 @@ mod distribute;
 mod entries;
 mod gate;
 mod hash;
+mod hold_min;
 mod keep;
 mod memory;
 mod model;
@@ -157,7 +158,7 @@ fn adjust(request: &Request<'_>, rows: &mut [Row<'_>], kept: bool) -> Adjusted {
         if settled {
             assist::assist(request, rows);
         }
-        assist::hold_min(request, rows);
+        hold_min::hold_min(request, rows);
         next.push(assist::end(request, rows));
         adjusted.replacement = replacement::replace(request, rows);
         let replaces = replacement::owes(rows);
