@@ -6,9 +6,9 @@
 //! leaving clusters allow now, *steps* order the writes so that the budget is never exceeded, and the *gate* looks at
 //! all writes of now together once more. Between keep and transition `adjust` changes targets by the health of clusters:
 //! it finds clusters that cannot scale and moves headroom (*cannot_scale*, *priority_tiers*, *rebalance*), lets other
-//! clusters run missing replicas (*assist*), a min that has no room (*hold_min*) and those of leaving clusters (*replacement*), and scales idle clusters to
-//! zero (*zero*). All of them read and change one list with a *row* for each cluster; the *numbers* of replicas of a row
-//! have one meaning for all.
+//! clusters run missing replicas (*assist*), a min that has no room (*hold_min*) and the replicas of leaving clusters
+//! (*replacement*), and scales idle clusters to zero (*zero*). All of them read and change one list with a *row* for each
+//! cluster; the *numbers* of replicas of a row have one meaning for all.
 
 mod asks;
 mod assignment;
